@@ -111,13 +111,13 @@ MUTANTS = [
         "tests/paper/test_counter_and_memory.py",
     ),
     (
-        "construct/lowering/gadgets.py",
+        "network/lowering/heads.py",
         "1 << self.count.bit_length()",
         "1 << (self.count.bit_length() + 1)",
         "tests/golden/test_golden.py",
     ),
     (
-        "network/mlp_builder.py",
+        "network/lowering/maps.py",
         "frexp(distance / 2)[1] - 1",
         "frexp(distance / 2)[1]",
         "tests/construct/test_mlp_builder.py tests/construct/test_gadgets.py",
@@ -379,7 +379,7 @@ MUTANTS = [
         "tests/exporting/test_one_hypothesis_less.py -k trained",
     ),
     (
-        "construct/lowering/gadgets.py",
+        "network/lowering/heads.py",
         "_tables(operation, context) if context.rounded else (False, False)",
         "(False, False)",
         "tests/construct/test_choices.py -k rounded",

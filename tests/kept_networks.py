@@ -21,7 +21,6 @@ from types import ModuleType
 from typing import Any
 
 import krohn
-from krohn import compilation
 from krohn.construct import compiling
 from krohn.construct.request import Request
 from krohn.network.compiled import CompiledNetwork
@@ -56,7 +55,7 @@ class KeptNetworks:
     def remember(self) -> None:
         """Takes the builders as they are now for unpatched."""
         names = [name for room in BUILDERS for name in _modules(f"krohn.{room}")]
-        self._known = {name: _members(import_module(name)) for name in [*names, "krohn.compilation"]}
+        self._known = {name: _members(import_module(name)) for name in names}
 
     def unpatched(self) -> bool:
         """Whether every function, class and constant of the builders is what it was at the start."""
@@ -143,7 +142,7 @@ def install() -> KeptNetworks:
             if other != folder:
                 shutil.rmtree(other, ignore_errors=True)
     result = KeptNetworks(folder)
-    compilation.find_accepted = result.keeping(compilation.find_accepted)
-    compiling.build = compilation.build = result.keeping(compiling.build)
+    compiling.find_accepted = result.keeping(compiling.find_accepted)
+    compiling.build = result.keeping(compiling.build)
     result.remember()
     return result

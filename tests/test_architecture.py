@@ -27,16 +27,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "network": {"base", "automata", "check"},  # check: how an export's files are read
     "depth": {"base", "automata"},
     "paper": CORE,
-    "construct": CORE | {"depth", "paper"},
     "recurrent": CORE | {"check"},
     "coq": CORE | {"check", "recurrent"},
-    "proving": CORE | {"check", "recurrent", "coq", "construct"},  # construct: `lowers_again` alone
+    "proving": CORE | {"check", "recurrent", "coq", "paper"},  # paper: `builds_again` alone
+    "construct": CORE | {"depth", "paper", "check", "recurrent", "proving"},  # `compile` asks the checker
     "exporting": CORE | {"check", "proving"},
-    "compilation": CORE | {"check", "construct", "recurrent", "proving"},
-    "explorer": CORE | {"construct", "paper", "proving", "compilation"},
+    "explorer": CORE | {"construct", "paper", "proving"},
     "lab": CORE | {"check", "construct", "paper", "recurrent", "proving", "exporting"},
     "installation": {"base"},
-    "functions": CORE | {"construct", "paper", "recurrent", "explorer", "compilation"},
+    "functions": CORE | {"construct", "paper", "recurrent", "explorer"},
     "cli": {"base", "functions"},  # and `krohn`: commands parse, call a public function, print the result
     "__init__": set(),
     "__main__": set(),

@@ -7,8 +7,7 @@ import pytest
 
 import krohn
 from kept_networks import KeptNetworks, key_of
-from krohn import compilation
-from krohn.construct.compiling import make_request
+from krohn.construct.compiling import find_accepted, make_request
 
 
 def keeping(folder: Path) -> KeptNetworks:
@@ -20,7 +19,7 @@ def keeping(folder: Path) -> KeptNetworks:
 
 def test_a_kept_network_is_the_one_that_is_built(tmp_path: Path) -> None:
     kept, request = keeping(tmp_path), make_request("S3", 8)
-    build = kept.keeping(compilation.find_accepted)
+    build = kept.keeping(find_accepted)
     first, again = build(request), build(request)
     assert len(list(tmp_path.iterdir())) == 1
     assert again is not first
@@ -34,8 +33,8 @@ def test_a_kept_network_is_the_one_that_is_built(tmp_path: Path) -> None:
 
 def test_nothing_is_kept_while_something_is_patched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = keeping(tmp_path)
-    build = kept.keeping(compilation.find_accepted)
-    monkeypatch.setattr("krohn.construct.lowering.assembly.lower_linear", None)
+    build = kept.keeping(find_accepted)
+    monkeypatch.setattr("krohn.network.lowering.assembly.lower_linear", None)
     build(make_request("C2", 4))
     monkeypatch.undo()
     monkeypatch.setattr("krohn.network.program.Program.describe", lambda self: "", raising=False)

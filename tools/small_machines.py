@@ -19,7 +19,7 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import Table, small_automata
 from krohn.automata.zoo import zoo
-from krohn.compilation import compile
+from krohn.construct.compiling import compile
 from krohn.explorer.page_data import build_machine, describe
 from krohn.proving.verification import verify
 

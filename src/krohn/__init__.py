@@ -78,7 +78,7 @@ _PUBLIC = {
     "sample": "krohn.automata.sampling:sample",
     "analyze": "krohn.algebra.analysis:analyze",
     "decompose": "krohn.construct.decomposing:decompose",
-    "compile": "krohn.compilation:compile",
+    "compile": "krohn.construct.compiling:compile",
     "CompiledNetwork": "krohn.network.compiled:CompiledNetwork",
     "choices": "krohn.construct.request:choices",
     "load": "krohn.functions:load",

@@ -18,7 +18,7 @@ from krohn.automata.semiautomaton import Semiautomaton, Word, Words, check_words
 from krohn.automata.small import require_listable, sample_automata, small_automata
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder, require, short
-from krohn.compilation import compile
+from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import Atlas
 from krohn.construct.depth_bounds import atlas as atlas_of
 from krohn.errors import InvalidInput, counted, plainly

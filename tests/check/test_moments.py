@@ -9,7 +9,7 @@ import pytest
 
 from every import every
 from krohn.check.files.reader import Fold, Lift, Merge, Tabulate
-from krohn.check.ground import Budget, Refused, point
+from krohn.check.ground import Refused, Work, point
 from krohn.check.transformer.stream import (
     Lifted,
     Machine,
@@ -28,7 +28,7 @@ NO_ARITHMETIC: Any = None
 
 
 def setting() -> Setting:
-    return Setting(NO_ARITHMETIC, Budget(1e8))
+    return Setting(NO_ARITHMETIC, Work(1e8))
 
 
 def random_moment(seed: int, states: int = 4, counters: int = 1) -> Moment:
@@ -47,7 +47,7 @@ def random_moment(seed: int, states: int = 4, counters: int = 1) -> Moment:
     ends = np.zeros(counters, dtype=np.int64)
     places, pads = np.zeros((LENGTH, CHANNELS)), point(np.zeros((1, CHANNELS)))
     moment = Moment(machine, point(box.astype(float)), wide.astype(float), places, pads, ends, ends)
-    return recount(moment, Budget(1e8))
+    return recount(moment, Work(1e8))
 
 
 def run(machine: Machine, word: tuple[int, ...]) -> list[tuple[int, int, Any]]:
@@ -105,7 +105,7 @@ def test_a_merge_that_is_accepted_holds_on_every_word(seed: int) -> None:
     wide = dice.integers(-2, 3, size=(CHANNELS, folds)).astype(float)
     classes, states = np.unique(dice.integers(4, size=4), return_inverse=True)[1], np.arange(4)
     new = merge(moment, Merge(states, classes, turn, wide))
-    low, high = new.machine.ranges(LENGTH, Budget(1e8))
+    low, high = new.machine.ranges(LENGTH, Work(1e8))
     assert holds(new, moment)
     assert len(low) == len(high) == folds
 

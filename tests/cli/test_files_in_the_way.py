@@ -167,7 +167,9 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_the_work(
     allowed = os.access
     # The tests may run as a user who may write everywhere.
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != closed and allowed(path, mode))
-    monkeypatch.setattr("krohn.compilation.find_accepted", lambda request: pytest.fail("it was compiled"))
+    monkeypatch.setattr(
+        "krohn.construct.compiling.find_accepted", lambda request: pytest.fail("it was compiled")
+    )
     monkeypatch.setattr("krohn.proving.verification.kind_of", lambda network: pytest.fail("it was proved"))
     capsys.readouterr()
     for command in (

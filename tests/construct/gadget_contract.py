@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from krohn.construct.lowering.assembly import lower, symbolic_head
-from krohn.construct.lowering.gadgets import PositionCodes
+from krohn.network.lowering.assembly import lower, symbolic_head
+from krohn.network.lowering.heads import PositionCodes
 from krohn.network.operations import AttentionOperation, PositionMap
 from krohn.network.program import (
     Places,

@@ -15,10 +15,10 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.portable import Budget
 from krohn.construct.compiling import cost, proposals
-from krohn.construct.lowering.assembly import lowers_again
 from krohn.construct.request import CHOICES, Objective, Proposal, ProposalSource, Request
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.lowering.assembly import lowers_again
 from krohn.network.program import Program
 from unproved import compile
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from construct.gadget_contract import HeadCase, MapCase, check_head, check_map, head_program, map_program
-from krohn.construct.lowering.assembly import lower
-from krohn.construct.lowering.gadgets import GADGETS, best_code
 from krohn.network.compiled import program_from_json, program_to_json
-from krohn.network.mlp_builder import ramp_width
+from krohn.network.lowering.assembly import lower
+from krohn.network.lowering.heads import GADGETS
+from krohn.network.lowering.maps import best_code, ramp_width
 from krohn.network.operations import (
     AttentionOperation,
     Clamp,

@@ -14,7 +14,6 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan import POP, ClampedCounterPlan, HolonomyPlan
 from krohn.cascade.plan_search import recognise_stack
-from krohn.construct.lowering.assembly import lower
 from krohn.construct.tight.draft import Finite, ProgramDraft, joined
 from krohn.construct.tight.leaf_programs import padding_steps
 from krohn.construct.tight.plan_programs import plan_program
@@ -22,6 +21,7 @@ from krohn.construct.tight.small_scan import fewest_points, scan_program
 from krohn.errors import Unsupported
 from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.lowering.assembly import lower
 from krohn.network.program import Program, Register, interpret
 
 

@@ -6,10 +6,9 @@ import pytest
 
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.construct.printed import builds_again
 from krohn.paper.theorem1 import build_scan
 from krohn.paper.theorem2 import build_paper
-from krohn.paper.theorem3 import VARIANTS, build_grid
+from krohn.paper.theorem3 import VARIANTS, build_grid, builds_again
 from krohn.proving.verification import verify
 from paper.descriptions_on_words import Differs, check_on_words
 from paper.lemma_networks import build_counter, build_memory

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from krohn.network.mlp_builder import MlpBuilder, Signal
+from krohn.network.lowering.maps import MlpBuilder, Signal
 from krohn.network.transformer import logits
 from krohn.paper.blocks import lift_mlp
 from krohn.paper.grid_heads import (

@@ -4,8 +4,8 @@ from functools import cache
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.lowering.assembly import lower
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.lowering.assembly import lower
 from krohn.network.operations import Clamp, Linear, LookBack, PrefixSum, Select
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
 from network.hand_written_programs import (

@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.lowering.assembly import lower
 from krohn.errors import InvalidInput
 from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork, Tensors, transformer_from
+from krohn.network.lowering.assembly import lower
 from krohn.network.operations import Modulo, Table
 from krohn.network.program import Program
 from krohn.network.transformer import Transformer, run

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 import krohn.construct.compiling  # noqa: F401  every module that uses a gadget, before one is replaced
-from krohn.construct.lowering.gadgets import GADGETS, SymbolicHead, TableCode
 from krohn.construct.tight.draft import Finite
+from krohn.network.lowering.heads import GADGETS, SymbolicHead
+from krohn.network.lowering.maps import TableCode
 from krohn.network.program import Program
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 from krohn.paper.lemmas import PositionCode
 
-PARTS = ("krohn.construct.lowering", "krohn.paper", "krohn.construct.tight")
+PARTS = ("krohn.network.lowering", "krohn.paper", "krohn.construct.tight")
 
 
 def gadgets() -> dict[str, Callable[..., Any]]:

@@ -8,7 +8,7 @@ import pytest
 
 import krohn
 from every import every
-from krohn.check.ground import Budget, Refused
+from krohn.check.ground import Refused, Work
 from krohn.errors import KrohnError
 from krohn.proving.compiled import arithmetic, attempt, checkable
 from krohn.proving.witness.machines import tabulate_step
@@ -103,13 +103,13 @@ def test_the_budget_counts_the_runs_of_an_mlp_on_all_values_of_a_counter() -> No
     length, given = 100, 1e9
     network = krohn.compile("C2", length, method="cascade", unproved=True)
     checked = checkable(network.transformer, network.automaton)[0]
-    walk = begin_walk(checked, "float64", length, Budget(given))
+    walk = begin_walk(checked, "float64", length, Work(given))
     walk_through(walk)
     moment, layer = walk.moments[1], checked.layers[0]
     rows = moment.classes * int(moment.high[0] - moment.low[0] + 1)
     work = rows * sum(weight.shape[1] for weight in layer.weights)
-    budget = Budget(given)
+    budget = Work(given)
     tabulate_step(moment, layer, budget, choices=True)
     assert (len(moment.low), given - budget.left) == (1, work)
     with pytest.raises(Refused, match="all values of counter 1"):
-        tabulate_step(moment, layer, Budget(work - 1), choices=True)
+        tabulate_step(moment, layer, Work(work - 1), choices=True)

@@ -6,8 +6,8 @@ import pytest
 
 import krohn
 from every import every
-from krohn.construct.lowering.assembly import lower, lowers_again
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.lowering.assembly import lower, lowers_again
 from krohn.network.operations import Clamp, PrefixSum, Table
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
 from krohn.proving.verification import verify

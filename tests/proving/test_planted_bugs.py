@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.lowering import assembly, gadgets
-from krohn.construct.lowering.gadgets import GADGETS
+from krohn.network.lowering import assembly, maps
+from krohn.network.lowering.heads import GADGETS
 from krohn.network.operations import Clamp, LatestMatch, LatestWrite, LookBack, PrefixSum, Select
 from krohn.network.transformer import Transformer
 from krohn.paper import theorem1
@@ -82,7 +82,7 @@ def test_a_bug_in_the_latest_match_is_caught() -> None:
 
 @pytest.mark.parametrize("spec", ["C5", "D6"])
 def test_a_bug_in_a_staircase_is_caught(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gadgets, "staircase", rolled_values(gadgets.staircase))
+    monkeypatch.setattr(maps, "staircase", rolled_values(maps.staircase))
     compiled.cache_clear()
     network = compiled(spec, 7, "cascade")
     compiled.cache_clear()

@@ -8,9 +8,9 @@ import pytest
 import krohn
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.lowering import gadgets as weights
-from krohn.construct.lowering.assembly import lower
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.lowering import maps as weights
+from krohn.network.lowering.assembly import lower
 from krohn.network.operations import Linear, PrefixSum
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
 from krohn.proving.compiled import RUN_ONLY, arithmetic, attempt
@@ -34,12 +34,12 @@ WALLS: Network = ("Grid4", "cascade", {})
 EFFECT: dict[str, Network] = {
     "lowering.assembly.symbolic_head": PARITY,
     "lowering.assembly.lower": PARITY,
-    "lowering.gadgets.lower_latest_match": WALLS,
-    "lowering.gadgets.lower_latest_write": ("FlipFlop", "cascade", {}),
-    "lowering.gadgets.lower_look_back": ("Add", "cascade", {}),
-    "lowering.gadgets.lower_place_sum": ("abab", "features", {}),
-    "lowering.gadgets.lower_prefix_sum": PARITY,
-    "lowering.gadgets.best_code": ("D6", "cascade", {}),
+    "lowering.heads.lower_latest_match": WALLS,
+    "lowering.heads.lower_latest_write": ("FlipFlop", "cascade", {}),
+    "lowering.heads.lower_look_back": ("Add", "cascade", {}),
+    "lowering.heads.lower_place_sum": ("abab", "features", {}),
+    "lowering.heads.lower_prefix_sum": PARITY,
+    "lowering.maps.best_code": ("D6", "cascade", {}),
     "paper.blocks.add_mlps": COUNTER,
     "paper.blocks.basis": SCAN,
     "paper.blocks.deepen": COUNTER,
@@ -105,7 +105,7 @@ ELSEWHERE = {
     "paper.group_products.trivial_simulator": "has no weights",
     "paper.lemmas.table_rows": "reads a table, for the builders of `lemmas`",
     "paper.lemmas.validate": "the same",
-    "lowering.gadgets.lower_end_write": "no automaton of the zoo needs it: below",
+    "lowering.heads.lower_end_write": "no automaton of the zoo needs it: below",
     "lowering.assembly.in_blocks": "makes what is shown to the checker: below",
     "paper.lemmas.threshold": "a lemma by itself, in no network: test_interpolation",
     "paper.group_products.semidirect_product": "the same: test_group_products",
@@ -150,7 +150,7 @@ def test_a_description_that_does_not_fit_is_caught(gadget: str) -> None:
 def test_a_bug_in_the_end_of_a_word_is_caught() -> None:
     """State 0 up to the first letter 1; from there on the parity of the letters 0."""
     automaton = Semiautomaton.from_letters([(0, 2, 1), (1, 1, 2)])
-    with planted(gadgets()["lowering.gadgets.lower_end_write"]):
+    with planted(gadgets()["lowering.heads.lower_end_write"]):
         network = compile(automaton, 7)
     refused(network)
 

@@ -5,7 +5,7 @@ import pytest
 
 from krohn.automata.zoo import parse_spec
 from krohn.check.arithmetic.sums import Notes
-from krohn.check.ground import Budget, Refused, point
+from krohn.check.ground import Refused, Work, point
 from krohn.check.recurrent.balls import Ball, DiagonalBalls
 from krohn.check.recurrent.chunks import carry_back
 from krohn.recurrent.recurrent_network import logits_of
@@ -60,7 +60,7 @@ def test_rows_carried_back_are_those_of_every_inverse() -> None:
     code = np.repeat(np.eye(4), 2, axis=1)
     pairs = [(0, 1), (1, 2), (2, 3)]
     keys = np.array([[(code[i] - code[j]) / 2] for i, j in pairs])
-    rows = carry_back(np.ones(3), keys, 2 * keys, Budget(1e10))
+    rows = carry_back(np.ones(3), keys, 2 * keys, Work(1e10))
     assert rows is not None
     known = {row.tobytes() for row in rows}
     for _ in range(20):
@@ -70,7 +70,7 @@ def test_rows_carried_back_are_those_of_every_inverse() -> None:
         solution = np.rint(inverse @ w * 4) / 4 + 0.0
         assert all(row.tobytes() in known for row in solution)
     skewed = 1.5 * keys * np.array([1.1, 1, 1])[:, None, None]
-    assert carry_back(np.ones(3), keys, skewed, Budget(1e10)) is None
+    assert carry_back(np.ones(3), keys, skewed, Work(1e10)) is None
 
 
 def test_what_is_remembered_is_each_step_once() -> None:

@@ -9,7 +9,7 @@ import torch
 from krohn.automata.zoo import parse_spec
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.sums import Notes
-from krohn.check.ground import Budget, point
+from krohn.check.ground import Work, point
 from krohn.check.recurrent import closure
 from krohn.check.recurrent.chunks import same_in_chunks
 from krohn.lab.cards.recurrent_modules import in_training
@@ -119,31 +119,31 @@ def test_chunks_that_are_called_exact_are_the_same_bits(kind, name, chunk, monke
 
 
 def noted(cell, automaton) -> Notes:
-    return closure.close(cell, checkable_table(automaton), "float32", budget=Budget(1e9)).notes
+    return closure.close(cell, checkable_table(automaton), "float32", budget=Work(1e9)).notes
 
 
 def test_chunks_are_not_called_exact_where_they_are_not() -> None:
     automaton = parse_spec("C3")
     cell = deltaproduct(automaton)
     notes = noted(cell, automaton)
-    assert same_in_chunks(cell, notes, Budget(1e10))
+    assert same_in_chunks(cell, notes, Work(1e10))
     (name,) = notes.steps
-    assert not same_in_chunks(cell, replace(notes, exact=False), Budget(1e10))
-    assert not same_in_chunks(cell, replace(notes, sizes={name: (2.0**22, 1.0)}), Budget(1e10))
+    assert not same_in_chunks(cell, replace(notes, exact=False), Work(1e10))
+    assert not same_in_chunks(cell, replace(notes, sizes={name: (2.0**22, 1.0)}), Work(1e10))
     assert not same_in_chunks(
-        cell, replace(notes, sizes={name: (2.0**120, 2.0**100)}), Budget(1e10)
+        cell, replace(notes, sizes={name: (2.0**120, 2.0**100)}), Work(1e10)
     )  # few bits, no range
     half = {key: np.where(np.arange(len(row)) == 0, 0.5, row) for key, row in notes.steps[name].items()}
-    assert not same_in_chunks(cell, replace(notes, steps={name: half}), Budget(1e10))
+    assert not same_in_chunks(cell, replace(notes, steps={name: half}), Work(1e10))
     _, steps, width, _ = cell.sizes_of_heads
     looks = slice(1 + width + steps * width, 1 + width + 2 * steps * width)
     ended = {key: row.copy() for key, row in notes.steps[name].items()}
     for row in ended.values():
         row[looks] *= 0.75  # rows that are carried back never end
-    assert not same_in_chunks(cell, replace(notes, steps={name: ended}), Budget(1e10))
+    assert not same_in_chunks(cell, replace(notes, steps={name: ended}), Work(1e10))
     tower = diagonal(parse_spec("C2"))
     gates = {b"": np.array([0.5])}
-    assert not same_in_chunks(tower, Notes(steps={"h.0": gates}, sizes={"h.0": (1.0, 1.0)}), Budget(1e10))
+    assert not same_in_chunks(tower, Notes(steps={"h.0": gates}, sizes={"h.0": (1.0, 1.0)}), Work(1e10))
 
 
 def test_stacks_have_a_horizon() -> None:

@@ -14,7 +14,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.files import Folder
 from krohn.check.arithmetic.sums import ANY, LEFT
-from krohn.check.ground import Budget, Real, Refused, between, point
+from krohn.check.ground import Real, Refused, Work, between, point
 from krohn.check.recurrent import closure
 from krohn.check.recurrent.balls import DiagonalBalls, horizon, join, points
 from krohn.check.recurrent.cells import Stage
@@ -77,7 +77,7 @@ def counter_stage(modulus: int) -> Stage:
 
 
 def behind(machine: Mealy, stage: Stage, limit: int) -> Mealy:
-    return closure.behind(machine, stage, limit, Budget(1e9))
+    return closure.behind(machine, stage, limit, Work(1e9))
 
 
 def run_machine(machine: Mealy, word: tuple[int, ...]) -> list[list[float]]:
@@ -123,7 +123,7 @@ def test_levels_and_work_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(cut.follow) == 4
     assert cut.reached == 5
     with pytest.raises(Refused, match="more work than it is given"):
-        closure.behind(LETTERS, counter_stage(50), 1000, Budget(10))
+        closure.behind(LETTERS, counter_stage(50), 1000, Work(10))
 
 
 def test_what_a_linear_recurrence_carries_must_be_a_point() -> None:
@@ -144,20 +144,20 @@ def parity_machine(logits: Real, follow: list[list[int]]) -> Mealy:
 def test_a_machine_beside_the_automaton() -> None:
     automaton, logits = checkable_table(parse_spec("C2")), point([[2.0, 0.0], [0.0, 3.0]])
     turns = [[0, 1], [1, 0]]
-    result = beside_automaton(parity_machine(logits, turns), automaton, Budget(1e9))
+    result = beside_automaton(parity_machine(logits, turns), automaton, Work(1e9))
     assert result == (True, 2.0, 2, None)
     wide = between(logits.lo - 0.9, logits.hi + 0.9)
-    proved, margin, _, _ = beside_automaton(parity_machine(wide, turns), automaton, Budget(1e9))
+    proved, margin, _, _ = beside_automaton(parity_machine(wide, turns), automaton, Work(1e9))
     assert (proved, round(margin, 9)) == (True, 0.2)
     for spread in (1.0, 1.1):  # two answers may be alike, or the wrong one is larger
         wider = between(logits.lo - spread, logits.hi + spread)
-        proved, _, length, doubt = beside_automaton(parity_machine(wider, turns), automaton, Budget(1e9))
+        proved, _, length, doubt = beside_automaton(parity_machine(wider, turns), automaton, Work(1e9))
         assert (proved, length, doubt) == (False, 0, (0,))
     stuck = parity_machine(logits, [[0, 1], [1, 1]])  # after two ones it stays
-    proved, _, length, doubt = beside_automaton(stuck, automaton, Budget(1e9))
+    proved, _, length, doubt = beside_automaton(stuck, automaton, Work(1e9))
     assert (proved, length, len(doubt or ())) == (False, 2, 3)
     cut = parity_machine(logits, [[0, 1], [1, UNKNOWN]])
-    assert beside_automaton(cut, automaton, Budget(1e9))[::2] == (False, 2)
+    assert beside_automaton(cut, automaton, Work(1e9))[::2] == (False, 2)
 
 
 def test_what_a_closure_adds_to_a_verdict() -> None:
@@ -259,7 +259,7 @@ def test_a_horizon_is_checked_from_its_witness_alone() -> None:
     own, witness = checkable_table(automaton), result.witness
 
     def letters(**change: object) -> int:
-        return horizon(cell, own, "float32", {**witness, **change}, Budget(1e12))
+        return horizon(cell, own, "float32", {**witness, **change}, Work(1e12))
 
     assert letters() == result.length > 10_000
     assert letters(allowed=[size / 10 for size in witness["allowed"]]) < result.length

@@ -10,7 +10,7 @@ import torch
 import krohn
 from krohn.check.__main__ import main
 from krohn.check.files.reader import Automaton
-from krohn.check.ground import Budget, Refused
+from krohn.check.ground import Refused, Work
 from krohn.check.recurrent import closure
 from krohn.check.recurrent.stacks import DeltaStack
 from krohn.cli.app import run
@@ -45,7 +45,7 @@ def delta(keys: list, values: list, rates: list, queries: list) -> DeltaStack:
 
 def closed(cell: DeltaStack) -> closure.Closure:
     with np.errstate(all="ignore"):
-        return closure.close(cell, STAYS, "float32", budget=Budget(1e8))
+        return closure.close(cell, STAYS, "float32", budget=Work(1e8))
 
 
 def run_in_torch(cell: DeltaStack, word: list[int], *, chunks: bool = False) -> np.ndarray:

@@ -82,7 +82,7 @@ def refusal_of(error: Exception) -> Verdict:
     return Verdict(False, 0.0, str(error), error.layer, error.places[0] if error.places else "")
 
 
-class Budget:
+class Work:
     """The array entries that may still be computed: the same limit on every machine, whatever its load."""
 
     def __init__(self, units: float) -> None:

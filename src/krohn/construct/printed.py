@@ -6,19 +6,18 @@ holds.
 """
 
 from collections.abc import Iterator
-from functools import partial
 from math import pi
 
 from krohn.algebra.transformation import prime_factors
 from krohn.base.portable import FLOATS, cos, log
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.construct.lowering.assembly import Faults, agrees, longest
 from krohn.construct.request import Request
-from krohn.errors import KrohnError, Unsupported
+from krohn.errors import Unsupported
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.lowering.assembly import Faults, longest
 from krohn.paper.grid_heads import MOD_LOGIT_GAP, key_gap
 from krohn.paper.permutation_reset import ComponentCascade, component_cascade
-from krohn.paper.theorem1 import GADGETS, build_scan, scan_gamma
+from krohn.paper.theorem1 import build_scan, scan_gamma
 from krohn.paper.theorem2 import build_paper, cascade_refusals
 from krohn.paper.theorem3 import build_grid, grid_run, recognise_grid
 
@@ -106,21 +105,6 @@ def scan_as_printed(request: Request) -> CompiledNetwork:
 
     _refuse(request, faults)
     return build_scan(request.automaton, request.length, request.gadget or "direct")
-
-
-def builds_again(network: CompiledNetwork) -> bool:
-    """Whether Theorem 1 or 3, built with some of their options, gives this network and its description."""
-    about = network.automaton, network.length
-    scans = (partial(build_scan, *about, gadget) for gadget in GADGETS)
-    grids = (partial(build_grid, *about, "mod", circle) for circle in ("relu", "clamped", "sin"))
-    for build in {"scan": scans, "grid": grids}.get(network.method, ()):
-        try:
-            built = build()
-        except (KrohnError, ArithmeticError, ValueError):
-            continue  # what a file says is not trusted: its automaton need not be a gridworld
-        if built.program == network.program and agrees(network, built.transformer, built.layout):
-            return True
-    return False
 
 
 def paper_as_printed(request: Request) -> CompiledNetwork:

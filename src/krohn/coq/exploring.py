@@ -12,7 +12,7 @@ from krohn.automata.semiautomaton import explore as explore_from
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.sums import ANY, LEFT, Sums
 from krohn.check.files.reader import Automaton
-from krohn.check.ground import Budget, Refused
+from krohn.check.ground import Refused, Work
 from krohn.check.recurrent.boxes import BoxCell, Boxes
 from krohn.check.recurrent.closure import Mealy, behind, beside_automaton, letters_of
 from krohn.check.recurrent.stacks import StackCell
@@ -54,7 +54,7 @@ def explore(network: StoredNetwork, limit: int = MAX_PAIRS) -> Exploration:
 
 def _number_states(network: StoredNetwork, order: str, limit: int) -> Exploration:
     cell, automaton = _carrying_all(network.cell), network.automaton
-    budget, table = Budget(np.inf), automaton.table.tolist()  # the limit bounds the work
+    budget, table = Work(np.inf), automaton.table.tolist()  # the limit bounds the work
     sums = Sums(FORMATS["float32"], order, budget=budget)
     too_many = (
         f"Coq is given at most {limit:,} states of a network; words reach more: "

@@ -17,7 +17,7 @@ from krohn.algebra.analysis import analyze
 from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.files import check_output, write_text
-from krohn.compilation import compile
+from krohn.construct.compiling import compile
 from krohn.construct.decomposing import decompose
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork

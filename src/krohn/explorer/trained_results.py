@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
-from krohn.compilation import compile
+from krohn.construct.compiling import compile
 from krohn.errors import KrohnError
 
 GALLERY = (

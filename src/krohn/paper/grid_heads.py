@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from krohn.base.portable import cos, each, log, sin
 from krohn.errors import InvalidInput
-from krohn.network.mlp_builder import MlpBuilder, Signal
+from krohn.network.lowering.maps import MlpBuilder, Signal
 from krohn.network.transformer import SIN, Head, Layer, Matrix, Mlp
 from krohn.paper.blocks import basis, lift_mlp
 from krohn.paper.lemmas import interpolate_1d, interpolate_nd, prefix_sum_head, rotation

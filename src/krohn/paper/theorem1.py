@@ -16,7 +16,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import log
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.mlp_builder import require_entries
+from krohn.network.lowering.maps import require_entries
 from krohn.network.operations import LookBack, Select
 from krohn.network.program import Meaning, Program, ProgramLayer, Readout, Register, Source
 from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Mlp, Transformer

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
@@ -20,14 +21,16 @@ from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.portable import UNITS, Budget, BudgetSpent
 from krohn.cascade.congruences import congruences, principal_congruences
 from krohn.cascade.plan_search import clamped_line
-from krohn.errors import InvalidInput, LimitExceeded, Unsupported
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.lowering.assembly import agrees
 from krohn.network.operations import Clamp, LatestMatch, Linear, Modulo, PositionMap, PrefixSum
 from krohn.network.program import Meaning, Program, ProgramLayer, Readout, Register, RegisterKind, Source
 from krohn.network.transformer import Channel, HeadMeaning, Layout, Matrix, Transformer
 from krohn.paper.blocks import integer_readout, lift_layer, parallel_layers
 from krohn.paper.grid_heads import MOD_SHARED, PAPER_SHARED, STATE_MLPS, Axis, mod_axis, paper_axis
 from krohn.paper.lemmas import absorber
+from krohn.paper.theorem1 import GADGETS, build_scan
 
 # Is an automaton a gridworld, up to renaming? Letters move coordinates by −1, 0, +1 between walls.
 #
@@ -381,3 +384,18 @@ def position_column(name: str, total: int) -> Matrix:
     assert name == "recency"
     recency: Matrix = positions / total
     return recency
+
+
+def builds_again(network: CompiledNetwork) -> bool:
+    """Whether Theorem 1 or 3, built with some of their options, gives this network and its description."""
+    about = network.automaton, network.length
+    scans = (partial(build_scan, *about, gadget) for gadget in GADGETS)
+    grids = (partial(build_grid, *about, "mod", circle) for circle in ("relu", "clamped", "sin"))
+    for build in {"scan": scans, "grid": grids}.get(network.method, ()):
+        try:
+            built = build()
+        except (KrohnError, ArithmeticError, ValueError):
+            continue  # what a file says is not trusted: its automaton need not be a gridworld
+        if built.program == network.program and agrees(network, built.transformer, built.layout):
+            return True
+    return False

@@ -38,7 +38,7 @@ from krohn.check.files.reader import (
     Witness,
     network_of,
 )
-from krohn.check.ground import Budget, Verdict, inside, refusal_of
+from krohn.check.ground import Verdict, Work, inside, refusal_of
 from krohn.check.rules import check_certificate
 from krohn.check.transformer.checker import LAYERED_WORK, WORK, check, fits
 from krohn.check.transformer.mlp import decode, simulate
@@ -231,7 +231,7 @@ def attempt(
     dtype: str,
     *,
     once: bool = False,
-    budget: Budget | None = None,
+    budget: Work | None = None,
 ) -> Outcome:
     """The outcome for the first witness that the checker accepts; if none, for the one that got furthest.
 
@@ -266,7 +266,7 @@ def furthest(
     searched: Network | None = None,
     *,
     once: bool = False,
-    budget: Budget | None = None,
+    budget: Work | None = None,
 ) -> Outcome:
     """As ``attempt``; witnesses are searched in the network itself, or in one of the same structure."""
     stopped: Outcome | None = None
@@ -312,7 +312,7 @@ def _attempts(
     dtype: str,
     *,
     once: bool,
-    budget: Budget | None,
+    budget: Work | None,
 ) -> Iterator[Outcome]:
     """The small checker on every witness the search finds; with a budget, no wrong word is sought."""
     for scan in scans(searched):
@@ -326,7 +326,7 @@ def _attempts(
         if verdict.layer > 1 and length > SHORT:
             return
     rough, guessed = searched is not checked, True
-    own = budget or Budget(LAYERED_WORK / 4 if once else LAYERED_WORK)  # of all attempts together
+    own = budget or Work(LAYERED_WORK / 4 if once else LAYERED_WORK)  # of all attempts together
     # Choices make smaller machines but fail where two counters need them; without a clock, position codes
     # stay numbers that heads may compare.
     for choices, clock in ((True, True), (False, True), (True, False))[: 1 if once else None]:
@@ -352,7 +352,7 @@ def _attempts(
 
 def read_off(walk: WitnessWalk, table: Automaton, length: int) -> None:
     """The end of a proof: every class decodes, and the machine agrees with the automaton."""
-    setting = replace(walk.setting, budget=Budget(WORK))
+    setting = replace(walk.setting, budget=Work(WORK))
     with np.errstate(all="ignore"), inside("read-out", len(walk.network.layers) + 1):
         states, _ = decode(setting, walk.moment, walk.network)
         simulate(setting, walk.moment.machine, states, table, length)

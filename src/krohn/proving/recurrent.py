@@ -18,7 +18,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.arithmetic.sums import ANY, CHUNKS, LEFT
 from krohn.check.certificate import Certificate
 from krohn.check.files.folders import Net, recurrent_net
-from krohn.check.ground import Budget, Refused, Verdict, refusal_of
+from krohn.check.ground import Refused, Verdict, Work, refusal_of
 from krohn.check.recurrent import closure
 from krohn.check.recurrent.balls import (
     MAX_REFERENCES,
@@ -196,7 +196,7 @@ def horizon_of(cell: Cell, automaton: Semiautomaton, dtype: str = "float32") -> 
 
 
 def _largest(
-    balls: DiagonalBalls, references: References, rounded: list[bool], ratio: float, budget: Budget
+    balls: DiagonalBalls, references: References, rounded: list[bool], ratio: float, budget: Work
 ) -> tuple[int, list[float]]:
     """The horizon with the widest last memory that the read-out allows; those above are narrower."""
     best, radii, least, most = 0, [0.0] * len(rounded), 1e-6, 1.0

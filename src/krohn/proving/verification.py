@@ -182,8 +182,8 @@ def kind_of(network: Any) -> str:
 
 
 def _verify_compiled(network: Any, question: Question) -> Verification:
-    from krohn.construct.lowering.assembly import lowers_again
-    from krohn.construct.printed import builds_again
+    from krohn.network.lowering.assembly import lowers_again
+    from krohn.paper.theorem3 import builds_again
     from krohn.proving.compiled import verify_compiled
 
     compiled = _load(network)

@@ -14,9 +14,9 @@ import numpy as np
 from krohn.check.arithmetic.format import FORMATS, Format, whole
 from krohn.check.ground import (
     Array,
-    Budget,
     Flags,
     Real,
+    Work,
     between,
     distinct,
     join,
@@ -72,7 +72,7 @@ class Sums:
     fmt: Format
     order: str = ANY
     notes: Notes | None = None
-    budget: Budget | None = None
+    budget: Work | None = None
 
     def spend(self, entries: float, calls: float = 1, each: float = ENTRY) -> None:
         """Charges operations on so many entries to the budget, if there is one."""

@@ -26,7 +26,7 @@ from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.sums import CALL
 from krohn.check.files.folders import whole_numbers
 from krohn.check.files.reader import Automaton
-from krohn.check.ground import Array, Budget, Integers, Real, ample, lowest_bit, require
+from krohn.check.ground import Array, Integers, Real, Work, ample, lowest_bit, require
 from krohn.check.recurrent.closure import leads
 from krohn.check.recurrent.stacks import DiagonalStack
 from krohn.errors import need
@@ -169,7 +169,7 @@ class References:
     right: Integers
 
 
-def horizon(cell: DiagonalStack, automaton: Automaton, dtype: str, witness: Any, budget: Budget) -> int:
+def horizon(cell: DiagonalStack, automaton: Automaton, dtype: str, witness: Any, budget: Work) -> int:
     """The length up to which every word is run right, by the references and radii of a witness."""
     need(
         isinstance(witness, dict) and set(witness) == {"references", "follow", "allowed"},
@@ -185,7 +185,7 @@ def horizon(cell: DiagonalStack, automaton: Automaton, dtype: str, witness: Any,
 
 
 def references_of(
-    balls: DiagonalBalls, automaton: Automaton, origins: Any, follow: Any, budget: Budget
+    balls: DiagonalBalls, automaton: Automaton, origins: Any, follow: Any, budget: Work
 ) -> References:
     """The states that the witness names, each by a state before it and a letter; the first is the start."""
     letters = automaton.table.shape[1]
@@ -220,7 +220,7 @@ def join(states: Sequence[Carried]) -> Carried:
     return [tuple(map(whole, zip(*blocks, strict=True))) for blocks in zip(*states, strict=True)]  # type: ignore[misc]
 
 
-def letters_within(balls: DiagonalBalls, found: References, allowed: list[float], budget: Budget) -> int:
+def letters_within(balls: DiagonalBalls, found: References, allowed: list[float], budget: Work) -> int:
     """How many letters keep the radii of the memories below ``allowed``, where the read-out is right."""
     high, right = settle(balls, found, allowed, budget)
     require(right, "the right logit does not lead as far out as memories may be")
@@ -238,7 +238,7 @@ def letters_within(balls: DiagonalBalls, found: References, allowed: list[float]
 
 
 def settle(
-    balls: DiagonalBalls, found: References, memories: list[float], budget: Budget
+    balls: DiagonalBalls, found: References, memories: list[float], budget: Work
 ) -> tuple[list[float], bool]:
     """Radii of the memories after any letter, and whether the read-out is right.
 

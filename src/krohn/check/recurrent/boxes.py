@@ -25,11 +25,11 @@ from krohn.check.files.folders import whole_numbers
 from krohn.check.files.reader import Automaton
 from krohn.check.ground import (
     Array,
-    Budget,
     Integers,
     Real,
     Refused,
     Verdict,
+    Work,
     affine_error,
     inside,
     point,
@@ -71,7 +71,7 @@ class Boxes:
 class BoxCell:
     """A gated cell on boxes of its state, in any order of adding."""
 
-    def __init__(self, cell: Gated, dtype: str, budget: Budget | None = None) -> None:
+    def __init__(self, cell: Gated, dtype: str, budget: Work | None = None) -> None:
         self.cell, self.sums = cell, Sums(FORMATS[dtype], budget=budget)
         self.weights, self.rows = cell.stored(self.sums), cell.letters(self.sums)
         self.hidden, self.size = cell.hidden, cell.size

@@ -15,7 +15,7 @@ import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.sums import CALL, CHUNK, ENTRY, MAX_STEPS, Notes
-from krohn.check.ground import Array, Budget, ample, lowest_bit
+from krohn.check.ground import Array, Work, ample, lowest_bit
 from krohn.check.recurrent.cells import Cell
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack
 
@@ -23,7 +23,7 @@ MAX_ROWS = 4_000
 MEMORY = FORMATS["float32"].inner
 
 
-def same_in_chunks(cell: Cell, notes: Notes, budget: Budget) -> bool:
+def same_in_chunks(cell: Cell, notes: Notes, budget: Work) -> bool:
     """Whether both forms agree, given the notes of a search that has closed."""
     if not notes.exact or any(len(rows) > MAX_STEPS for rows in notes.steps.values()):
         return False
@@ -48,7 +48,7 @@ def _diagonal(gates: Array, top: float, unit: float) -> bool:
     return bool(np.isin(gates, (-1.0, 0.0, 1.0)).all()) and _fits(4 * top, unit)
 
 
-def _delta(cell: DeltaStack, steps: Array, top: float, unit: float, budget: Budget) -> bool:
+def _delta(cell: DeltaStack, steps: Array, top: float, unit: float, budget: Work) -> bool:
     _, count, dk, _ = cell.sizes_of_heads
     gate, query, key, look, value = np.split(steps, np.cumsum([1, dk, count * dk, count * dk]), axis=1)
     if count > CHUNK or not np.isin(gate, (0.0, 1.0)).all():  # a letter is never split
@@ -78,7 +78,7 @@ def _delta(cell: DeltaStack, steps: Array, top: float, unit: float, budget: Budg
     return all(_fits(size, multiple) for size, multiple in sums)
 
 
-def carry_back(gates: Array, keys: Array, looks: Array, budget: Budget) -> Array | None:
+def carry_back(gates: Array, keys: Array, looks: Array, budget: Work) -> Array | None:
     """All rows w, carried back over any steps that may come before; ``None`` if there are too many."""
     found: dict[bytes, Array] = {}
 

@@ -18,11 +18,11 @@ import numpy as np
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.sums import ANY, CALL, LEFT, Notes, Sums
 from krohn.check.files.reader import Automaton
-from krohn.check.ground import Array, Budget, Integers, Real, point, require
+from krohn.check.ground import Array, Integers, Real, Work, point, require
 from krohn.check.recurrent.cells import Cell, Stage
 
 WORK, WORK_PER_NUMBER = 8e9, 1e4
-"""Budget of a proof, and what each number of the network adds to it; a unit is one or two nanoseconds."""
+"""Work of a proof, and what each number of the network adds to it; a unit is one or two nanoseconds."""
 ROW = 5e3
 """Work of a pair of a state and a box that is looked up."""
 MAX_HELD = 3e8
@@ -55,13 +55,13 @@ class Closure:
     notes: Notes
 
 
-def budget_for(cell: Cell, work: float | None = None) -> Budget:
+def budget_for(cell: Cell, work: float | None = None) -> Work:
     """The work that a proof about this cell may take, unless it is given."""
-    return Budget(work or WORK + WORK_PER_NUMBER * cell.num_parameters)
+    return Work(work or WORK + WORK_PER_NUMBER * cell.num_parameters)
 
 
 def close(
-    cell: Cell, automaton: Automaton, dtype: str, order: str = ANY, limit: int = MAX_PAIRS, *, budget: Budget
+    cell: Cell, automaton: Automaton, dtype: str, order: str = ANY, limit: int = MAX_PAIRS, *, budget: Work
 ) -> Closure:
     """Searches each layer until nothing new appears or more than ``limit`` pairs are reached."""
     require(
@@ -100,7 +100,7 @@ def letters_of(cell: Cell, sums: Sums) -> Mealy:
     return Mealy(np.zeros((1, count), np.int64), np.arange(count)[None], cell.letters(sums), 1)
 
 
-def behind(machine: Mealy, stage: Stage, limit: int, budget: Budget) -> Mealy:
+def behind(machine: Mealy, stage: Stage, limit: int, budget: Work) -> Mealy:
     """The machine with one more layer: breadth first over its states and what the layer carries."""
     pairs, handed = _Numbers(), _Numbers()
     states, carried = np.zeros(1, np.int64), point(np.zeros((1, stage.size)))
@@ -170,7 +170,7 @@ Pair = tuple[int, int]
 
 
 def beside_automaton(
-    machine: Mealy, automaton: Automaton, budget: Budget
+    machine: Mealy, automaton: Automaton, budget: Work
 ) -> tuple[bool, float, int, tuple[int, ...] | None]:
     """Runs the whole network's machine in step with the automaton, breadth first: whether the search was
     complete and all answers right, the least lead, the length up to which all are, and a doubtful word."""

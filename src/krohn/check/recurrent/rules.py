@@ -4,7 +4,7 @@ from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.sums import ANY, CHUNKS
 from krohn.check.claim import Claim
 from krohn.check.files.folders import RECURRENT, Net
-from krohn.check.ground import Budget, Refused, Verdict, require
+from krohn.check.ground import Refused, Verdict, Work, require
 from krohn.check.recurrent.balls import horizon
 from krohn.check.recurrent.boxes import BoxCell, boxes_from, build_gated, check
 from krohn.check.recurrent.cells import Cell, Gated, GruCell, LstmCell
@@ -70,7 +70,7 @@ def closure_rules(net: Net, claim: Claim, witness: object, work: float | None) -
     return closure_verdict(cell, claim, found, budget)
 
 
-def closure_verdict(cell: Cell, claim: Claim, found: Closure, budget: Budget) -> Verdict:
+def closure_verdict(cell: Cell, claim: Claim, found: Closure, budget: Work) -> Verdict:
     """What a search in the claim's format and order says about the claim."""
     if claim.up_to is not None and not found.proved and found.horizon >= claim.up_to:
         require(claim.order != CHUNKS, "up to a length words are read one letter after the other")

@@ -32,11 +32,11 @@ from krohn.check.files.reader import (
 )
 from krohn.check.ground import (
     Array,
-    Budget,
     Flags,
     Integers,
     Real,
     Verdict,
+    Work,
     distinct,
     hull,
     inside,
@@ -116,7 +116,7 @@ def margin_of(
     if isinstance(witness, Layered):
         assert_moderate(witness.steps, network.embedding.shape[1])
         work = min(work, LAYERED_WORK)
-    setting = Setting(fmt, Budget(work), network.root, network.epsilon, note)
+    setting = Setting(fmt, Work(work), network.root, network.epsilon, note)
     held = stored(network, fmt)
     with inside("embedding"):
         setting.budget.spend(EMBEDDED * network.embedding.size * float(length), "letters at positions")

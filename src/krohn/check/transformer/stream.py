@@ -25,10 +25,10 @@ from krohn.check.arithmetic.format import Box, Format, Norm, normalise, whole
 from krohn.check.files.reader import Layer, Lift, Merge, Network, Tabulate
 from krohn.check.ground import (
     Array,
-    Budget,
     Flags,
     Integers,
     Real,
+    Work,
     ample,
     between,
     distinct,
@@ -61,7 +61,7 @@ class Setting:
     """
 
     fmt: Format
-    budget: Budget
+    budget: Work
     root: float = 1.0  # scores are divided by it
     epsilon: float = 0.0  # of LayerNorm
     note: Note = unheard
@@ -87,7 +87,7 @@ class Machine:
             states = np.unique(self.follow[states])
         return where
 
-    def ranges(self, length: int, budget: Budget) -> tuple[Integers, Integers]:
+    def ranges(self, length: int, budget: Work) -> tuple[Integers, Integers]:
         """Least and greatest value of every counter after 1 to ``length`` letters, over all runs."""
         # Over all runs, also those that no word has: a range can only be too wide.
         count = self.steps.shape[2]
@@ -255,7 +255,7 @@ def merge(moment: Moment, step: Merge) -> Moment:
     return replace(moment, machine=machine, wide=step.wide, box=hull(box, classes))
 
 
-def recount(moment: Moment, budget: Budget) -> Moment:
+def recount(moment: Moment, budget: Work) -> Moment:
     """The claim with the ranges of its counters recomputed."""
     low, high = moment.machine.ranges(moment.length, budget)
     return replace(moment, low=low, high=high)

@@ -25,7 +25,7 @@ from krohn.check.files.folders import (
     whole_numbers,
 )
 from krohn.check.files.reader import Automaton, Network
-from krohn.check.ground import Array, Budget, Verdict, inside, require
+from krohn.check.ground import Array, Verdict, Work, inside, require
 from krohn.check.transformer.gpt2 import BESIDE, GPT2, PASSED, READ, SIZES, TYPES, USUAL, sized_decoder
 from krohn.check.transformer.near import ACTIVATIONS, Near, Passed
 from krohn.check.transformer.running_error import Running
@@ -139,7 +139,7 @@ TOGETHER = 1 << 24
 # each word has at least its lead, in any run. Why: bounds hold for each run by itself, so words with one
 # beginning share them, even if a library rounds it otherwise in each.
 def leads_of(
-    network: Network, automaton: Automaton, outputs: Sequence[int], length: int, budget: Budget
+    network: Network, automaton: Automaton, outputs: Sequence[int], length: int, budget: Work
 ) -> Iterator[Found]:
     """The leads on all words up to a length, beginning by beginning; ``outputs``: the tokens of states."""
     letters, d = network.embedding.shape
@@ -176,7 +176,7 @@ def prove_words(net: Net, claim: Claim, witness: object, work: float | None) -> 
     length = claim.up_to or 0
     require(length <= longest, f"the network has positions for words of at most {longest} letters")
     margin = np.inf
-    for word, leads in leads_of(network, claim.automaton, tokens["states"], length, Budget(work or WORK)):
+    for word, leads in leads_of(network, claim.automaton, tokens["states"], length, Work(work or WORK)):
         least = int(leads.argmin())
         read = " ".join(claim.letters[letter] for letter in (*word, least))
         require(leads > 0, f"the right logit does not lead by more than rounding on the word {read}")

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 
 from krohn.check.files.reader import Fold, Layer, Lift, Merge, Tabulate
-from krohn.check.ground import Array, Budget, Flags, Integers, Real, distinct
+from krohn.check.ground import Array, Flags, Integers, Real, Work, distinct
 from krohn.check.transformer.mlp import read_through, untouched
 from krohn.check.transformer.stream import Moment, after_mlp, live_states
 from krohn.errors import LimitExceeded
@@ -142,7 +142,7 @@ MOST_GRID = 64
 CHUNK = 1 << 22
 
 
-def tabulate_step(moment: Moment, layer: Layer, budget: Budget, *, choices: bool) -> Tabulate:
+def tabulate_step(moment: Moment, layer: Layer, budget: Work, *, choices: bool) -> Tabulate:
     """The step for an MLP; folds are found by running it on middles of boxes."""
     wide = np.where(untouched(layer)[:, None], moment.wide, 0.0)
     folds, unsure, many, alone = [], -1, 1, _adds_counters(moment, layer)
@@ -156,7 +156,7 @@ def tabulate_step(moment: Moment, layer: Layer, budget: Budget, *, choices: bool
     return _machine(moment, folds, unsure, many, wide)
 
 
-def _fold_of(moment: Moment, layer: Layer, wide: Array, k: int, budget: Budget, *, alone: bool) -> Fold:
+def _fold_of(moment: Moment, layer: Layer, wide: Array, k: int, budget: Work, *, alone: bool) -> Fold:
     """What the outputs depend on in counter k: a residue, or its value clamped to two ends."""
     ends = np.stack([moment.low, moment.high], axis=1)
     # A fold must fit whatever the other counters are; some of their values are tried, the checker tries all.

@@ -21,7 +21,7 @@ from krohn.check.files.reader import (
     assert_moderate,
     stored,
 )
-from krohn.check.ground import Budget, Flags, Integers, Real, inside, require
+from krohn.check.ground import Flags, Integers, Real, Work, inside, require
 from krohn.check.transformer.checker import embed, follow_step, readings_of
 from krohn.check.transformer.mlp import Block, Strand, tabulate
 from krohn.check.transformer.stream import Moment, Setting
@@ -32,7 +32,7 @@ GRAIN, NEAR = 2.0**10, 2.0**-12
 
 
 def begin_walk(
-    network: Network, dtype: str, length: int, budget: Budget, *, rough: bool = False, clock: bool = True
+    network: Network, dtype: str, length: int, budget: Work, *, rough: bool = False, clock: bool = True
 ) -> "WitnessWalk":
     """The claim about embedded letters, from which the search sets out."""
     require(len(network.padding) > 0, "the proof starts from a padding position; there is none")

@@ -16,20 +16,20 @@ from typing import Any
 import numpy as np
 
 from krohn.base.portable import FLOATS
-from krohn.construct.lowering.gadgets import (
-    GADGETS,
-    Column,
-    PositionCodes,
-    SymbolicHead,
+from krohn.errors import KrohnError
+from krohn.network.compiled import CompiledNetwork
+from krohn.network.lowering.heads import GADGETS, Column, PositionCodes, SymbolicHead
+from krohn.network.lowering.maps import (
+    MapContext,
+    MlpBuilder,
+    Signal,
     compose_again,
     lower_clamp,
     lower_modulo,
     lower_select,
     lower_table,
+    require_positions,
 )
-from krohn.errors import KrohnError
-from krohn.network.compiled import CompiledNetwork
-from krohn.network.mlp_builder import MapContext, MlpBuilder, Signal, require_positions
 from krohn.network.operations import AttentionOperation, Clamp, Linear, Modulo, PositionMap, Select, Table
 from krohn.network.program import Program, ProgramLayer, Readout
 from krohn.network.transformer import Channel, HeadMeaning, Layer, Layout, Mlp, Transformer
