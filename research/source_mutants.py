@@ -145,7 +145,7 @@ MUTANTS = [
         "tests/exporting/test_rounding.py",
     ),
     (
-        "proving/witness/heads.py",
+        "proving/witness/search.py",
         "few_bits(float(least / parts), 32)",
         "float(least / parts)",
         "tests/golden/test_golden.py",
@@ -199,7 +199,7 @@ MUTANTS = [
         "tests/recurrent/test_recurrent_files.py",
     ),
     (
-        "proving/witness/heads.py",
+        "proving/witness/search.py",
         "np.maximum(place - distance, 0)",
         "np.maximum(place - distance - 1, 0)",
         "tests/proving/test_completeness.py",

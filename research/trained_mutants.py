@@ -30,7 +30,7 @@ from krohn.lab.provable.box_search import Contexts, contexts, search
 from krohn.lab.provable.exact import habitual, uniform
 from krohn.lab.provable.trained import NAME, cell_of, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.claims import checkable_table
+from krohn.proving.witness.search import checkable_table
 
 PAGE = Path(__file__).parents[1] / "results" / "trained-proofs.md"
 LONG, SHORT = 200, 30

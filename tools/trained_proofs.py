@@ -24,7 +24,7 @@ from krohn.lab.provable.code_training import code_of
 from krohn.lab.provable.provable_run import FOLDER, make_provable
 from krohn.lab.provable.trained import NAME
 from krohn.lab.training.loop import train
-from krohn.proving.claims import checkable_table
+from krohn.proving.witness.search import checkable_table
 
 PAGE = Path(__file__).parents[1] / "results" / "trained-proofs.md"
 AUTOMATA = (*PAPER, "S3")

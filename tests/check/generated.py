@@ -18,8 +18,9 @@ from krohn.check.files.reader import Automaton, Head, Layer, Network
 from krohn.errors import KrohnError
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.proving.claims import Question
-from krohn.proving.compiled import checkable, verify_compiled
+from krohn.proving.compiled import verify_compiled
 from krohn.proving.export import checkable_decoder, prove, token_table
+from krohn.proving.witness.search import checkable
 
 Dice = np.random.Generator
 Array = npt.NDArray[Any]

@@ -19,7 +19,7 @@ from krohn.check.certificate import Certificate
 from krohn.check.claim import Claim
 from krohn.check.rules import RULES, read_net
 from krohn.network.transformer import Transformer
-from krohn.proving.claims import checkable_table
+from krohn.proving.witness.search import checkable_table
 
 SECONDS, KILOBYTES = 20, 1_000_000
 WATCH = """

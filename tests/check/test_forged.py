@@ -21,9 +21,9 @@ from krohn.check.claim import Claim
 from krohn.check.rules import RULES, read_net
 from krohn.cli.app import run
 from krohn.network.compiled import save
-from krohn.proving.claims import checkable_table
 from krohn.proving.compiled import arithmetic, attempt
 from krohn.proving.verification import verify
+from krohn.proving.witness.search import checkable_table
 from proving.built_networks import compiled
 
 

@@ -18,7 +18,8 @@ from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Head, Layer, Transformer
 from krohn.proving.claims import Question
-from krohn.proving.compiled import arithmetic, attempt, checkable, verify_compiled
+from krohn.proving.compiled import arithmetic, attempt, verify_compiled
+from krohn.proving.witness.search import checkable
 from krohn.proving.word_search import all_words
 
 LENGTH, DTYPE = 5, "float32"

@@ -21,7 +21,7 @@ from krohn.check.transformer.checker import check
 from krohn.check.transformer.race import AFTER, AT_FIRST, STATUS, hull_apart
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Transformer
-from krohn.proving.compiled import checkable
+from krohn.proving.witness.search import checkable
 
 LENGTH = 8
 BA = np.array([[0, 1], [2, 1], [2, 2]])

@@ -15,7 +15,7 @@ from krohn.check.rules import read_net, transformer_of
 from krohn.errors import InvalidFile, KrohnError
 from krohn.network.compiled import save
 from krohn.network.transformer import Transformer
-from krohn.proving.compiled import checkable
+from krohn.proving.witness.search import checkable
 from proving.built_networks import compiled
 
 

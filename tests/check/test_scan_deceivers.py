@@ -29,7 +29,8 @@ from krohn.cli.app import run
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Layer, Mlp, Transformer
 from krohn.proving.claims import Question
-from krohn.proving.compiled import checkable, verify_compiled
+from krohn.proving.compiled import verify_compiled
+from krohn.proving.witness.search import checkable
 from krohn.proving.word_search import all_words
 
 Witness = dict[str, Any]

@@ -14,8 +14,8 @@ from krohn.check.recurrent import closure
 from krohn.check.recurrent.chunks import same_in_chunks
 from krohn.lab.cards.recurrent_modules import in_training
 from krohn.lab.models.kernels import delta_scan
-from krohn.proving.claims import checkable_table
 from krohn.proving.recurrent import close
+from krohn.proving.witness.search import checkable_table
 from krohn.recurrent.delta_weights import in_columns
 from krohn.recurrent.one_step import with_one_step
 from krohn.recurrent.recurrent_network import PlainSums, RecurrentNetwork, logits_of

@@ -21,8 +21,8 @@ from krohn.check.recurrent.cells import Stage
 from krohn.check.recurrent.closure import UNKNOWN, Mealy, beside_automaton, leads
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import MODEL
-from krohn.proving.claims import checkable_table
 from krohn.proving.recurrent import SearchedClosure, close, horizon_of, run_all
+from krohn.proving.witness.search import checkable_table
 from krohn.recurrent.recurrent_network import MEANING, RecurrentNetwork, load, save
 from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal, lstm
 from recurrent.horizons import certified_horizon

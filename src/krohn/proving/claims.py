@@ -5,7 +5,7 @@ collected while it runs; one that does not hold ends it.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import floor, isfinite
 from typing import Any
 
@@ -17,9 +17,9 @@ from krohn.base.portable import portable_bound
 from krohn.check.certificate import Certificate
 from krohn.check.claim import ANY, Claim
 from krohn.check.files.folders import Net
-from krohn.check.files.reader import Automaton
 from krohn.check.rules import RULES
 from krohn.errors import LimitExceeded, counted
+from krohn.proving.witness.search import checkable_table
 
 
 @dataclass(frozen=True)
@@ -61,42 +61,11 @@ class Check:
         }
 
 
-@dataclass(frozen=True)
-class Refutation:
-    """Where and why a proof does not go through; ``word``: one on which it fails, where one is known."""
-
-    name: str
-    layer: int
-    reason: str
-    word: tuple[int, ...] | None
-
-    def __str__(self) -> str:
-        return self.reason if self.reason.startswith(self.name) else f"{self.name}: {self.reason}"
-
-
 def place(layer: int, depth: int) -> str:
     """Where a check belongs, in words: layers are numbered from 1."""
     if layer < 1:
         return "the network as a whole"
     return f"layer {layer}" if layer <= depth else "the read-out"
-
-
-@dataclass
-class ProofRecord:
-    """Collects the checks of a proof while it runs, and the one that fails."""
-
-    layer: int = 0  # from 1; 0: the whole network; depth + 1: the read-out
-    checks: list[Check] = field(default_factory=list)
-    witness: dict[str, Any] | None = None  # as given to the small checker
-
-    def note(self, name: str, text: str, bound: float = 0.0, limit: float = 1.0) -> None:
-        """Records a check, by default one that was decided exactly."""
-        self.checks.append(Check(name, self.layer, float(bound), float(limit), True, text))
-
-    def refuse(self, name: str, reason: str, word: tuple[int, ...] | None = None) -> Refutation:
-        """Records a failed check."""
-        self.checks.append(Check.exact(name, self.layer, passed=False, text=reason))
-        return Refutation(name, self.layer, reason, word)
 
 
 @dataclass(frozen=True)
@@ -127,12 +96,6 @@ class Question:
     effort: float = 1.0
     device: str = "cpu"
     tokens: Any = None
-
-
-def checkable_table(automaton: Semiautomaton) -> Automaton:
-    """Table and outputs alone, without names."""
-    shows = np.array(automaton.outputs, dtype=np.int64)
-    return Automaton(np.asarray(automaton.table, dtype=np.int64), automaton.start, shows)
 
 
 def claim_about(

@@ -10,7 +10,7 @@ krohn.check``, the claim's automaton is compared with the one that the user name
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,6 @@ from krohn.check.files.reader import (
     Sum,
     Tabulate,
     Witness,
-    network_of,
 )
 from krohn.check.ground import Verdict, Work, inside, refusal_of
 from krohn.check.rules import check_certificate
@@ -46,30 +45,46 @@ from krohn.check.transformer.stream import Moment
 from krohn.errors import InvalidInput, LimitExceeded, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Transformer
-from krohn.proving.claims import (
-    Check,
-    ProofRecord,
-    Question,
-    Refutation,
-    certificate_about,
-    checkable_table,
-    claim_about,
-    identify,
-    place,
-)
+from krohn.proving.claims import Check, Question, certificate_about, claim_about, identify, place
 from krohn.proving.outcome import Verification, mismatched
-from krohn.proving.witness.machines import middle
-from krohn.proving.witness.search import (
-    WitnessWalk,
-    begin_walk,
-    compares_repeating_codes,
-    scans,
-    walk_through,
-)
+from krohn.proving.witness.machines import compares_repeating_codes, middle, scans
+from krohn.proving.witness.search import WitnessWalk, begin_walk, checkable, checkable_table, walk_through
 from krohn.proving.word_search import exhaustive, search
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """Where and why a proof does not go through; ``word``: one on which it fails, where one is known."""
+
+    name: str
+    layer: int
+    reason: str
+    word: tuple[int, ...] | None
+
+    def __str__(self) -> str:
+        return self.reason if self.reason.startswith(self.name) else f"{self.name}: {self.reason}"
+
+
+@dataclass
+class ProofRecord:
+    """Collects the checks of a proof while it runs, and the one that fails."""
+
+    layer: int = 0  # from 1; 0: the whole network; depth + 1: the read-out
+    checks: list[Check] = field(default_factory=list)
+    witness: dict[str, Any] | None = None  # as given to the small checker
+
+    def note(self, name: str, text: str, bound: float = 0.0, limit: float = 1.0) -> None:
+        """Records a check, by default one that was decided exactly."""
+        self.checks.append(Check(name, self.layer, float(bound), float(limit), True, text))
+
+    def refuse(self, name: str, reason: str, word: tuple[int, ...] | None = None) -> Refutation:
+        """Records a failed check."""
+        self.checks.append(Check.exact(name, self.layer, passed=False, text=reason))
+        return Refutation(name, self.layer, reason, word)
+
 
 KINDS = {Silent: "silent", Sum: "sum", Back: "back", Cells: "cells", Merge: "merge"}
 
@@ -296,12 +311,6 @@ def _libraries() -> "ThreadpoolController":
     from threadpoolctl import ThreadpoolController  # lazy import: training loads this module, and needs none
 
     return ThreadpoolController()
-
-
-def checkable(network: Transformer, automaton: Semiautomaton) -> tuple[Network, Automaton]:
-    """The same matrices and table for the checker, which reads nothing else."""
-    shape = [[len(layer.heads), len(layer.mlp.weights)] for layer in network.layers]
-    return network_of(network.tensors(), shape, "causal"), checkable_table(automaton)
 
 
 def _attempts(

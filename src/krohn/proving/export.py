@@ -27,18 +27,11 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.gpt2.reading import automaton_of_export, decoder_of_net, facts_of_export
 from krohn.network.gpt2.reference import states_of
-from krohn.proving.claims import (
-    Check,
-    Identity,
-    Question,
-    certificate_about,
-    checkable_table,
-    claim_about,
-    identify,
-)
+from krohn.proving.claims import Check, Identity, Question, certificate_about, claim_about, identify
 from krohn.proving.compiled import RULE_SET, furthest, refutation_text
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification, mismatched
 from krohn.proving.stock import verify_words
+from krohn.proving.witness.search import checkable_table
 from krohn.proving.word_search import candidates, first_wrong, longest_of, run_every_word
 
 DTYPE = "float32"

@@ -38,10 +38,10 @@ from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsuppo
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.compiled import save as save_compiled
 from krohn.proving.claims import Check, Identity, claim_about, identify
-from krohn.proving.compiled import checkable
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
 from krohn.proving.recurrent import run_all
-from krohn.proving.witness.search import scans
+from krohn.proving.witness.machines import scans
+from krohn.proving.witness.search import checkable
 from krohn.proving.word_search import exhaustive
 from krohn.recurrent.recurrent_network import RecurrentNetwork, load, save
 

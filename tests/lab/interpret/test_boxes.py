@@ -23,7 +23,7 @@ from krohn.lab.provable.box_search import SHORT, contexts, proof_summary, search
 from krohn.lab.provable.exact import habitual, uniform
 from krohn.lab.provable.trained import NAME, BoxProof, cell_of, certificate_of, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.claims import checkable_table
+from krohn.proving.witness.search import checkable_table
 from lab.interpret.small_cells import cell as made_cell
 from lab.interpret.small_cells import showing_states
 from recurrent.judge import gated_logits, right

@@ -28,8 +28,8 @@ from krohn.lab.provable.trained import (
     witness_of,
 )
 from krohn.lab.training.trained_network import read_run
-from krohn.proving.claims import checkable_table
 from krohn.proving.verification import verify
+from krohn.proving.witness.search import checkable_table
 from lab.interpret.small_cells import (
     KINDS,
     always_zero,

@@ -11,7 +11,7 @@ from krohn.lab.provable.box_search import contexts
 from krohn.lab.provable.code_training import code_of
 from krohn.lab.provable.provable_run import make_provable
 from krohn.lab.training.loop import train
-from krohn.proving.claims import checkable_table
+from krohn.proving.witness.search import checkable_table
 
 CELL = ["--hidden", "8", "--embedding", "3", "--length", "8", "--warmup", "1", "--batch", "8"]
 

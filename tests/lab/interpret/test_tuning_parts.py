@@ -17,7 +17,7 @@ from krohn.lab.provable.box_search import contexts
 from krohn.lab.provable.code_training import GATES, CodeLoss, FineTuned, Goal, code_of
 from krohn.lab.provable.trained import NAME, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.claims import checkable_table
+from krohn.proving.witness.search import checkable_table
 from lab.interpret.small_cells import KINDS, random_tensors
 
 KEPT = Path(__file__).parents[3] / "results" / "networks" / "grid4-lstm-proved"

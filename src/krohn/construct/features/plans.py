@@ -102,10 +102,11 @@ def error_bit_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budg
 
     What the features show after the fatal letter does not matter: the count stays.
     """
-    plain, letters = plain_letters(automaton)
-    sinks = set(sink_states(plain.automaton))
+    merged, letters = merged_letters(automaton)
+    sinks = set(sink_states(merged))
     if len(sinks) != 1:
         return None
+    plain = without_notes(merged)
     alive = [FATAL if state in sinks else value for state, value in enumerate(wanted)]
     living = replace(plain, ends=frozenset(sinks))
     result = choose(living, one_layer_catalogue(plain), alive, [], budget)
@@ -193,12 +194,17 @@ MOST_IN_SECOND = 3
 Letters = tuple[int, ...]
 
 
-def plain_letters(automaton: Semiautomaton, most: int = MOST_STATES) -> tuple[AnnotatedLetters, Letters]:
+def plain_letters(automaton: Semiautomaton) -> tuple[AnnotatedLetters, Letters]:
     """The letters without annotations, those that act alike merged; and the class of each letter."""
-    if automaton.num_states > most:
-        raise LimitExceeded(f"features are looked for up to {most} states; got {automaton.num_states}")
     merged, letters = merged_letters(automaton)
-    return annotate(merged, ()), letters
+    return without_notes(merged), letters
+
+
+def without_notes(merged: Semiautomaton) -> AnnotatedLetters:
+    """The letters without annotations, for a search."""
+    if merged.num_states > MOST_STATES:
+        raise LimitExceeded(f"features are looked for up to {MOST_STATES} states; got {merged.num_states}")
+    return annotate(merged, ())
 
 
 def plan_without_search(automaton: Semiautomaton, wanted: Sequence[int]) -> FeatureLayers | None:
@@ -206,18 +212,22 @@ def plan_without_search(automaton: Semiautomaton, wanted: Sequence[int]) -> Feat
 
     If the output is an observation, a single recent letter may be enough.
     """
-    plain, letters = plain_letters(automaton, MOST_DEFINITE)
-    if len(set(wanted)) < automaton.num_states:
+    merged, letters = merged_letters(automaton)
+    wrong, delay = wrong_letters(merged), delay_of(merged, FEW_ROWS)
+    few = len(set(wanted)) < automaton.num_states
+    if wrong is None and delay is None and not few:
+        return None
+    plain = annotate(merged, ())
+    if few:
         alone = _one_back(plain, letters, wanted)
         if alone is not None:
             return alone
-    wrong = wrong_letters(plain.automaton)
     if wrong is not None:
         for features in ((wrong,), (wrong, Place(wrong.early, wrong.period))):
             result = determine(plain, features, wanted)
             if isinstance(result, DecisionTable):
                 return FeatureLayers(plain, tuple(features), result, letters)
-    return _definite(plain, wanted, letters, FEW_ROWS)
+    return _definite(plain, wanted, letters, delay)
 
 
 def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budget) -> FeatureLayers | None:
@@ -242,7 +252,7 @@ def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budg
     if result is None and small:
         result = choose(plain, simple + compared_positions(plain), wanted, pairs, budget)
     if result is None:
-        return _definite(plain, wanted, letters, MAX_ROWS)
+        return _definite(plain, wanted, letters, delay_of(plain.automaton, MAX_ROWS))
     return FeatureLayers(plain, *result, letters)
 
 
@@ -262,15 +272,14 @@ def _one_back(plain: AnnotatedLetters, letters: Letters, wanted: Sequence[int]) 
 
 
 def _definite(
-    plain: AnnotatedLetters, wanted: Sequence[int], letters: Letters, most: int
+    plain: AnnotatedLetters, wanted: Sequence[int], letters: Letters, delay: int | None
 ) -> FeatureLayers | None:
-    """Enough recent letters to determine the state, if that gives few enough rows.
+    """The most recent letters, as many as determine the state, if some number does.
 
     If a letter fixes the start state, it pads shorter words on the left.
     """
     automaton = plain.automaton
     count = automaton.num_letters
-    delay = delay_of(automaton, most)
     if delay is None or delay > MOST_BACK:
         return None
     before = next((x for x in range(count) if automaton.step(automaton.start, x) == automaton.start), None)

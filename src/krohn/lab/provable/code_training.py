@@ -25,7 +25,7 @@ from krohn.cascade.congruences import Partition, principal_congruences, subdirec
 from krohn.check.ground import Verdict
 from krohn.check.recurrent.boxes import BoxCell, Boxes, build_gated
 from krohn.lab.provable.box_search import Contexts, search
-from krohn.proving.claims import checkable_table
+from krohn.proving.witness.search import checkable_table
 
 MAX_PAIRS = 800
 """Pairs of states from which congruences are made."""

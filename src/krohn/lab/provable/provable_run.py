@@ -28,7 +28,7 @@ from krohn.lab.training.directory import CONFIG, RESULT, read_config, write_weig
 from krohn.lab.training.metrics import HeldOut
 from krohn.lab.training.sections import TEST_SEED
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.claims import checkable_table
+from krohn.proving.witness.search import checkable_table
 
 FOLDER = "provable"
 TEST_WORDS = 1024

@@ -33,16 +33,9 @@ from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.lab.provable.box_search import SHORT, contexts, proof_summary, search, shorten
 from krohn.lab.provable.exact import Examined, examine_run, kind_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
-from krohn.proving.claims import (
-    Check,
-    Identity,
-    Question,
-    certificate_about,
-    checkable_table,
-    claim_about,
-    identify,
-)
+from krohn.proving.claims import Check, Identity, Question, certificate_about, claim_about, identify
 from krohn.proving.outcome import SecondOpinion, Verification
+from krohn.proving.witness.search import checkable_table
 
 NAME = "certificate.json"
 DTYPE = "float32"
