@@ -41,7 +41,7 @@ NO_ELEMENTS = ((0, 1, 2, 3), (3, 2, 1, 0), (0, 0), (9, 0, 0, 0))
             "at most 1,000 elements to be listed and this one has 40,320: raise",
             lambda: PermutationGroup(named.symmetric(8), 8).elements(1000),
         ),
-        (Unsupported, "A5", lambda: counter_tower(A5, 5)),
+        (Unsupported, "group of order 60 on 5 tiles", lambda: counter_tower(A5, 5)),
         (Unsupported, "a perfect group of order 60", lambda: prime_tower([*A5, (1, 0, 2, 3, 4)], 5)),
         (LimitExceeded, "at most 23 elements", lambda: prime_tower(GROUPS["S4"][0], 4, 23)),
         (LimitExceeded, "20,000 elements; got 32,768; use --method scan", lambda: counter_tower(SWAPS, 30)),

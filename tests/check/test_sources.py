@@ -131,12 +131,10 @@ def code_lines(path: Path) -> int:
 
 PARTS = {
     "the proof of a cascade": (
-        "verdict arithmetic/real arithmetic/format transformer/checker "
-        "transformer/forward transformer/machine transformer/head_rules transformer/mlp"
+        "ground arithmetic/format transformer/checker transformer/stream "
+        "transformer/head_rules transformer/mlp"
     ),
-    "files, claims and witnesses": (
-        "__main__ claim certificate rules files/folders files/reader transformer/witness"
-    ),
+    "files, claims and witnesses": "__main__ claim certificate rules files/folders files/reader",
     "scans, races and exports": (
         "transformer/scan transformer/race transformer/gpt2 "
         "transformer/words transformer/near transformer/running_error"
