@@ -11,7 +11,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.check.recurrent.cells import GruCell, LstmCell
 from krohn.check.recurrent.stacks import DiagonalStack
 from krohn.proving.recurrent import close
-from krohn.recurrent.recurrent_weights import gru
+from krohn.recurrent.recurrent_weights import WEIGHTS, gru
 from recurrent.judge import gated_logits, right, stack_logits
 from recurrent.test_lacking import FLIPFLOP, memory_of_one_bit
 
@@ -117,3 +117,20 @@ def test_an_unread_channel_must_not_overflow_in_a_later_block() -> None:
     result = close(cell, FLIPFLOP)
     assert not result.every_length
     assert result.counterexample is not None  # the plain run shows it, too
+
+
+@pytest.mark.parametrize("chunks", [False, True])
+def test_a_gate_on_an_axis_turns_exactly_in_torch(chunks: bool) -> None:
+    """41 · (1 / 41) is less than 1 in float32, and torch divides complex numbers by such products.
+
+    The read-out is so steep that a memory of 0.9999999 is a wrong state after four letters.
+    """
+    automaton, word, steep = parse_spec("C4:01"), [0, 1, 0, 1, 1, *[0] * 20, 1, 1, 1], 2.0**22
+    cell = WEIGHTS["diagonal"](automaton)
+    assert close(cell, automaton).chunked
+    assert right(stack_logits(cell, word, chunks=chunks), automaton, word)
+    cell.tensors["h.0.mix.gate.weight"][:] *= np.float32(41 / 2)
+    cell.tensors["h.0.mlp.in"][2:4] *= np.float32(steep / 2)
+    cell.tensors["h.0.mlp.in_bias"][:] = -(steep + 1)
+    assert close(cell, automaton).chunked
+    assert right(stack_logits(cell, word, chunks=chunks), automaton, word)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from krohn.lab.models.architectures.diagonal import gates_of
 from krohn.lab.models.kernels.delta_scan import delta_scan, rank_one_scan
 from krohn.lab.models.kernels.linear_scan import linear_scan
 from krohn.lab.models.network import model_config
@@ -115,3 +116,19 @@ def test_reflections_with_dyadic_keys_are_the_same_bits_in_chunks() -> None:
 )
 def test_sizes_that_make_no_network_are_named(kind: str, options: dict[str, int], reason: str) -> None:
     assert model_config(kind, **options).reasons(8) == [reason]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+def test_gates_on_an_axis_are_quarter_turns_to_the_last_bit(dtype: torch.dtype) -> None:
+    """Judged by counting: a number over itself is 1; a product with its reciprocal need not be."""
+    sizes = torch.arange(1, 4097).to(dtype)
+    nothing = torch.zeros_like(sizes)
+    for turn, parts in (
+        (1, (sizes, nothing)),
+        (-1, (-sizes, nothing)),
+        (1j, (nothing, sizes)),
+        (-1j, (nothing, -sizes)),
+    ):
+        assert (gates_of(torch.cat(parts), "complex") == turn).all()
+    reciprocal = sizes.float() * (1 / sizes.float())
+    assert not (reciprocal == 1).all()

@@ -66,7 +66,8 @@ ASSUMPTIONS = {
     "no tokenizer is covered",
     "loaded": "the network is loaded in the claim's float type; config.json names another one, or none",
     "root": f"a square root, or one over it, is off by at most {ROOT:.0f} roundings",
-    "turn": "in z / max(1, |z|) the root and the quotients of both parts are rounded correctly",
+    "turn": "in z / max(1, |z|) the root and the quotients of both parts are rounded correctly; products "
+    "with a reciprocal, as libraries divide complex numbers, are not covered",
     "delta": "a key of length 0 or 1 is kept; exp(log sigmoid) is 0 or 1 where the sigmoid is, else as near; "
     "a step adds k·(rate·(v − k·S)) or k·(rate·v − (rate·k)·S), without a rate k·(v − w·S)",
     "letters": "a word is read one letter after the other, and each letter step by step: forms that compute "

@@ -90,7 +90,8 @@ def gates_of(parts: Tensor, kind: str) -> Tensor:
     if kind == "signed":
         return numbers.tanh()
     size = (numbers.real.square() + numbers.imag.square()).clamp(min=1.0).sqrt()
-    return numbers / size
+    # Part by part: torch multiplies a complex number by the reciprocal, and 41 · (1 / 41) is not 1.
+    return torch.complex(numbers.real / size, numbers.imag / size)
 
 
 ARCHITECTURE = DiagonalConfig
