@@ -1,9 +1,13 @@
 """The torch module computes what the numpy pass computes, and its names are those of the file."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 
+import krohn
 from every import every
 from krohn.automata.zoo import zoo
 from krohn.errors import InvalidInput
@@ -13,6 +17,8 @@ from krohn.network.compiled import transformer_from
 from krohn.network.transformer import logits
 from network.naive_transformer import naive_logits, random_transformer
 from unproved import compile
+
+ROOT = Path(__file__).parents[2]
 
 
 @every(
@@ -159,3 +165,21 @@ def test_batches_run_on_a_gpu() -> None:
     module = to_torch(compile(automaton, 100), dtype=torch.float32, device="cuda")
     states = module.states(torch.from_numpy(words).cuda()).cpu()
     assert states.tolist() == [automaton.run(word) for word in words.tolist()]
+
+
+def test_an_output_that_is_no_number_is_no_state() -> None:
+    """Infinity times 0 is NaN: the arg max of such logits is a state, for numpy and for torch."""
+    network, words = compile(zoo("C2"), 4), torch.tensor([[1, 0, 1]])
+    embedding, positions = network.transformer.embedding.copy(), network.transformer.positions.copy()
+    embedding[:, 0] = positions[:, 0] = 1.7e308
+    sick = replace(
+        network, transformer=replace(network.transformer, embedding=embedding, positions=positions)
+    )
+    assert np.isnan(logits(sick.transformer, words.numpy())).any(axis=-1).all()
+    assert sick(words[0].tolist()) == ["NaN"] * 3
+    assert to_torch(sick).states(words).tolist() == [[-1] * 3]
+    assert network(words[0].tolist()) == ["1", "1", "0"]
+    run = krohn.load(ROOT / "results" / "networks" / "c2-lstm-proved")
+    assert run(words[0].tolist()) == ["1", "1", "0"]
+    run.weights["head.bias"][0, 1] = torch.nan
+    assert run(words[0].tolist()) == ["NaN"] * 3

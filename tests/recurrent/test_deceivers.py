@@ -10,7 +10,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check.recurrent.cells import GruCell, LstmCell
 from krohn.check.recurrent.stacks import DiagonalStack
+from krohn.lab.cards.recurrent_modules import states_in_training
 from krohn.proving.recurrent import close
+from krohn.recurrent.recurrent_network import states_of
 from krohn.recurrent.recurrent_weights import WEIGHTS, gru
 from recurrent.judge import gated_logits, right, stack_logits
 from recurrent.test_lacking import FLIPFLOP, memory_of_one_bit
@@ -117,6 +119,9 @@ def test_an_unread_channel_must_not_overflow_in_a_later_block() -> None:
     result = close(cell, FLIPFLOP)
     assert not result.every_length
     assert result.counterexample is not None  # the plain run shows it, too
+    letters = np.array([word])
+    assert (states_of(cell, letters) == -1).any()  # a NaN is no state
+    assert (states_in_training(cell, "cpu")(letters) == states_of(cell, letters)).all()
 
 
 @pytest.mark.parametrize("chunks", [False, True])

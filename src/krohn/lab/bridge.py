@@ -258,9 +258,9 @@ class TorchNetwork(nn.Module):
 
     @torch.no_grad()
     def states(self, words: Tensor) -> Tensor:
-        """The states ``[batch, length]``: arg max of the logits."""
-        result: Tensor = self(words).argmax(dim=-1)
-        return result
+        """The states ``[batch, length]``: arg max of the logits; −1 where one is NaN."""
+        scores: Tensor = self(words)
+        return torch.where(scores.isnan().any(-1), -1, scores.argmax(-1))
 
 
 def to_torch(

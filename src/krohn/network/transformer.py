@@ -410,8 +410,9 @@ def logits(
 def run(
     network: Transformer, words: npt.NDArray[np.integer[Any]], dtype: npt.DTypeLike = np.float64
 ) -> npt.NDArray[np.int64]:
-    """The states the network outputs: arg max of its logits."""
-    states: npt.NDArray[np.int64] = logits(network, words, dtype).argmax(axis=-1)
+    """The states the network outputs: arg max of its logits; −1 where one is NaN."""
+    scores = logits(network, words, dtype)
+    states: npt.NDArray[np.int64] = np.where(np.isnan(scores).any(axis=-1), -1, scores.argmax(axis=-1))
     return states
 
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.lab.cards.harness import FirstWrong, first_wrong, long_words
 
@@ -52,3 +53,23 @@ class OnlyRepeats(Forgets):
 
 def test_a_network_that_fails_on_repeats_alone_is_caught_by_them() -> None:
     assert first_wrong(OnlyRepeats(0), parse_spec("C2"), 200, "cpu") == FirstWrong(41, "0 repeated", 200)
+
+
+class Overflows(nn.Module):
+    """One state, whose logit is ∞ − ∞ from a letter on."""
+
+    def __init__(self, last: int) -> None:
+        super().__init__()
+        self.last = last
+
+    def forward(self, words: torch.Tensor) -> torch.Tensor:
+        late = torch.arange(words.shape[1]) >= self.last
+        most = torch.where(late, torch.inf, 1.0).expand(words.shape)[..., None]
+        return most - most
+
+
+@pytest.mark.parametrize(("last", "letter"), [(300, 301), (10_000, None)])
+def test_a_logit_that_is_no_number_is_a_wrong_answer(last: int, letter: int | None) -> None:
+    """The largest of some numbers and a NaN is the NaN, for torch: here it would be the right state."""
+    one_state = Semiautomaton.from_letters([[0], [0]])
+    assert first_wrong(Overflows(last), one_state, 10_000, "cpu").letter == letter

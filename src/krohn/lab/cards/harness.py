@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
+from krohn.lab.models.kernels import plain
 
 Factory = Callable[..., Any]
 _TOLERANCE, _COARSE = 1e-4, 2e-2
@@ -363,8 +364,8 @@ def first_wrong(
         lengths.insert(0, -(-lengths[0] // _GROWTH))
     for length in lengths:
         tick()
-        answers = logits_of(module, given[:, :length].to(device), automaton.num_states).argmax(-1).cpu()
-        wrong = answers != states[:, :length]
+        logits = logits_of(module, given[:, :length].to(device), automaton.num_states)
+        wrong = plain.answers(logits).cpu() != states[:, :length]
         if bool(wrong.any()):
             first = [int(row.int().argmax()) if bool(row.any()) else longest for row in wrong]
             letter = min(first)
@@ -382,7 +383,7 @@ def _accuracy(
     device: str,
 ) -> float:
     words, states = batch(automaton, count, length, generator, device)
-    right = logits_of(module, words, automaton.num_states).argmax(-1) == states
+    right = plain.answers(logits_of(module, words, automaton.num_states)) == states
     return float(right.double().mean())
 
 

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from krohn.check.recurrent.cells import Cell
 from krohn.errors import InvalidInput, Unsupported
+from krohn.lab.models.kernels import plain
 from krohn.lab.models.network import Network, kinds, model_config
 from krohn.lab.models.recurrent_stack import Stack
 from krohn.lab.training.device import choose_device
@@ -44,7 +45,7 @@ def states_in_training(
     def run(words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         with torch.no_grad():
             logits = network.logits(there, torch.from_numpy(words)[None].to(place))
-        states: npt.NDArray[np.int64] = logits[0].argmax(-1).cpu().numpy()
+        states: npt.NDArray[np.int64] = plain.answers(logits[0]).cpu().numpy()
         return states
 
     return run

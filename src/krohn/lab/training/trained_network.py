@@ -14,6 +14,7 @@ from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.zoo import parse_spec
 from krohn.base.files import read_json
 from krohn.errors import InvalidFile, InvalidInput, Unsupported, counted
+from krohn.lab.models.kernels import plain
 from krohn.lab.models.network import Network, Weights
 from krohn.lab.tasks.batches import Task
 from krohn.lab.training.config import RunConfig
@@ -88,10 +89,11 @@ class TrainedNetwork(Reader):
             # The network reads back the states that it wrote itself; given those, one pass has all logits.
             written = read_step_by_step(self.network, self.weights, tokens, letters)
             read = torch.stack((tokens, written + letters), -1).flatten(-2)[..., :-1]
-            logits, states = self.network.logits(self.weights, read)[0, :, 0::2], written[0]
+            logits = self.network.logits(self.weights, read)[0, :, 0::2]
+            states = torch.where(logits.isnan().any(-1), -1, written[0])
         else:
             logits = self.network.logits(self.weights, self.task.begun(tokens))[0, :, -words.shape[1] :]
-            states = logits.argmax(-1)
+            states = plain.answers(logits)
         best = functional.pad(logits, (0, 1), value=-torch.inf).topk(2).values  # a lone state has no rival
         return states, best[..., 0] - best[..., 1]
 

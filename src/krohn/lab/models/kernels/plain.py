@@ -147,6 +147,11 @@ def head_scale(head_dim: int) -> float:
     return 1.0 / sqrt(head_dim)
 
 
+def answers(logits: Tensor) -> Tensor:
+    """The number of the largest logit; −1 where one is NaN: that is no answer."""
+    return torch.where(logits.isnan().any(-1), -1, logits.argmax(-1))
+
+
 def one_hot(tokens: Tensor, size: int, dtype: torch.dtype) -> Tensor:
     """[R, B, T] -> [R, B·T, size]: multiplying by it is a look-up whose gradient needs no atomics."""
     classes = torch.arange(size, device=tokens.device, dtype=tokens.dtype)
