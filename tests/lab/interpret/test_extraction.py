@@ -14,6 +14,7 @@ from krohn.automata.files import load_automaton
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
+from krohn.errors import InvalidInput
 from krohn.functions import simulate
 from krohn.lab.interpret.extraction import answers_of, extract
 from krohn.network.compiled import load, save
@@ -140,3 +141,33 @@ def test_the_example_of_a_wrong_automaton(
     assert messages[0]["equivalent"] is True
     assert messages[0]["task"]["counterexample"]["letters"] == list("RRRLRLRR")
     assert messages[1]["is_aperiodic"] is False
+
+
+def parity(words: np.ndarray, *, other: bool = False) -> np.ndarray:
+    """Logits of the parity of the ones so far, or of the opposite."""
+    return np.eye(2)[(words.cumsum(1) + other) % 2]
+
+
+CAUSAL = {
+    "parity": parity,
+    "the opposite": lambda words: parity(words, other=True),
+}
+NOT_CAUSAL = {
+    "right on words of six letters alone": lambda words: parity(words, other=words.shape[1] != 6),
+    "wrong before a 1": lambda words: parity(np.roll(words, -1, 1)) if words.shape[1] == 6 else parity(words),
+    "wrong before the last letter": lambda words: np.concatenate(
+        [parity(words, other=True)[:, :-1], parity(words)[:, -1:]], 1
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*CAUSAL, *NOT_CAUSAL])
+def test_a_callable_must_answer_a_prefix_as_the_word_itself(name: str) -> None:
+    """All words of six letters hold the answers to shorter ones only if later letters change nothing."""
+    if name in NOT_CAUSAL:
+        with pytest.raises(InvalidInput, match="must be causal"):
+            krohn.extract(NOT_CAUSAL[name], 6, automaton="C2")
+        return
+    result = krohn.extract(CAUSAL[name], 6, automaton="C2")
+    assert result.equivalent
+    assert (result.mistake is None) == (name == "parity")

@@ -50,6 +50,7 @@ class Answers:
         automaton: the one it was trained on or built for.
         longest: length of the longest word it reads; none if unbounded.
         stages: its stream between blocks, of a GPT-2.
+        causal: whether an answer is known to depend on the letters before it alone.
     """
 
     of: Callable[[Words], Words]
@@ -57,6 +58,7 @@ class Answers:
     automaton: Semiautomaton
     longest: int | None
     stages: Stages | None = None
+    causal: bool = True
 
     def levels(self, length: int) -> Levels:
         """The answers to all words of 1, 2, … ``length`` letters, each after its last letter, in order."""
@@ -66,9 +68,25 @@ class Answers:
                 f"all words of --length {length} are too many for this effort: lower --length or raise "
                 "--effort"
             )
-        got = np.concatenate([self.of(words) for words in in_blocks(letters, length)])
+        got = self._all(length)
+        if not self.causal:
+            self._refuse_later_letters(got)
         # A shorter word is a prefix of many: of the first of them, in lexicographic order.
         return [got[:: letters ** (length - depth), depth - 1] for depth in range(1, length + 1)]
+
+    def _all(self, length: int) -> Words:
+        """The answers after each letter of all words of a length."""
+        return np.concatenate([self.of(words) for words in in_blocks(self.automaton.num_letters, length)])
+
+    def _refuse_later_letters(self, longest: Words) -> None:
+        """A word and the same word before more letters must be answered alike: else it has two answers."""
+        for depth in range(1, longest.shape[1]):
+            alone = self._all(depth)
+            if (np.repeat(alone, len(longest) // len(alone), axis=0) != longest[:, :depth]).any():
+                raise InvalidInput(
+                    "the network must be causal, as an automaton is: its answers to words of "
+                    f"{counted(depth, 'letter')} change with the letters that follow"
+                )
 
 
 def answers_of(
@@ -83,7 +101,7 @@ def answers_of(
             raise InvalidInput("--automaton and --tokens are for networks of others; this one names its own")
         automaton = network.automaton
     meant = require_automaton(automaton, tokens)
-    reach, stages, most = None, None, COMPILED_WORDS * effort
+    reach, stages, most, causal = None, None, COMPILED_WORDS * effort, True
     run: Runner
     if isinstance(network, CompiledNetwork):
         run, reach = runner(network.transformer, "float64"), network.longest
@@ -93,7 +111,7 @@ def answers_of(
         decoder = decoder_of_stock(stock_of(network, meant, tokens))
         run, reach, stages = states_of(decoder), decoder.length, stages_of_decoder(decoder, torch.float32)
     else:
-        run = runner_of(network, tokens_for(meant, tokens))
+        run, causal = runner_of(network, tokens_for(meant, tokens)), False
     if isinstance(network, TrainedNetwork):
         most = meant.num_letters ** longest(network, LONGEST, effort)
     other = len(meant.output_names)
@@ -102,7 +120,7 @@ def answers_of(
         states = run(words)
         return np.where(states < 0, other, states)
 
-    return Answers(answers, most, meant, reach, stages)
+    return Answers(answers, most, meant, reach, stages, causal)
 
 
 WAYS = ("words", "states")
