@@ -147,6 +147,27 @@ def test_other_axioms_are_not_accepted(coq: Path) -> None:
     assert verdict.reason == "the theorem must stand on four axioms; it stands on cheat"
 
 
+@pytest.mark.parametrize("flag", ["Guard", "Positivity", "Universe"])
+def test_a_check_that_is_off_is_not_accepted(coq: Path, flag: str) -> None:
+    """Coq lists these beside the axioms, in words; with either of them 1 = 2 can be proved."""
+    axioms = ", ".join(f"@{name}" for name in AXIOMS)
+    text = (
+        f"{HEAD}\nFrom Coq Require ClassicalDedekindReals FunctionalExtensionality Classical_Prop.\n"
+        f"Definition four := ({axioms}).\n%s\n"
+        "Definition network_is_right := (four, unchecked).\nPrint Assumptions network_is_right.\n"
+    )
+    unchecked = {
+        "Guard": "Fixpoint unchecked (n : nat) : False := unchecked (S n).",
+        "Positivity": "Inductive unchecked := curry (f : unchecked -> False).",
+        "Universe": "Definition all : Type := Type. Definition unchecked : all := all.",
+    }[flag]
+    plain = check_text(text % "Definition unchecked := 0.")
+    assert plain.accepted
+    verdict = check_text(text % f"Unset {flag} Checking.\n{unchecked}\nSet {flag} Checking.")
+    assert not verdict.accepted
+    assert "unchecked" in verdict.reason
+
+
 def test_a_changed_compiled_file_is_noticed(
     coq: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -225,11 +225,13 @@ def _coqc(library: Path, path: Path) -> _Done:
 
 
 def assumptions_in(output: str) -> tuple[str, ...]:
-    """The names that ``Print Assumptions`` lists."""
+    """What ``Print Assumptions`` lists: the names of axioms, and whole lines about checks that were off."""
     if "Closed under the global context" in output:
         return ()
-    listed = output.partition("Axioms:")[2]
-    return tuple(re.findall(r"^([\w.']+)\s*(?::|$)", listed, re.MULTILINE))
+    entries = re.findall(r"^\S.*$", output.partition("Axioms:")[2], re.MULTILINE)
+    # An axiom is a name and its type; "x is assumed to be guarded." is a recursion that may never end.
+    named = (re.fullmatch(r"([\w.']+)\s*(?::.*)?", entry) for entry in entries)
+    return tuple(name[1] if name else entry for name, entry in zip(named, entries, strict=True))
 
 
 def _first_error(stderr: str) -> str:
