@@ -158,6 +158,9 @@ def test_families_without_a_finding_are_named_with_their_best_share() -> None:
                 [*rows(1, causal=low, chance=0.25), *rows(2, causal=HALF, chance=0.69, final=True)],
             ),
             (variable("sum", "count"), rows(1, causal=None)),
+            (variable("bit", "memory"), rows(1, causal=lower, **unread)),
+            (variable("wide bit", "memory"), [*rows(1, causal=None), *rows(2, causal=low)]),
+            (variable("set bit", "memory"), rows(1, causal=None)),
             (variable("wall", "walls"), rows(1, causal=None)),
         )
     )
@@ -165,7 +168,11 @@ def test_families_without_a_finding_are_named_with_their_best_share() -> None:
         "A scan: not held (at most 40% [33–48], chance 25%: wide window, after layer 1; "
         "a probe reads wide window, but swaps do not follow)" in text
     )
-    assert "Nothing causal can be said about counts; a probe reads sum, but swaps do not follow." in text
+    assert "Nothing causal can be said about counts; a probe reads sum, which no swap tested." in text
+    assert (
+        "wide bit, after layer 2; a probe reads wide bit, but swaps do not follow; "
+        "a probe reads set bit, which no swap tested)" in text
+    )
     assert "cascade" not in text
     assert "wall" not in text
 
@@ -188,6 +195,8 @@ def test_a_share_near_chance_is_called_that() -> None:
             ["up to layer 1 a whole position swapped brings its letter alone", "layer 2 on"],
         ),
         ([1, 0, 0], [0, 0, 0], []),
+        ([1, 0, 1], [1, 0, 1], ["brings its state from layer 2 on (100% [97–100])"]),
+        ([1, 0, 1], [1, 0, 0], []),
     ],
 )
 def test_what_whole_positions_bring(letters: list[int], states: list[int], wanted: list[str]) -> None:
@@ -214,6 +223,17 @@ def test_a_verdict_begins_with_a_sentence_for_everybody() -> None:
     assert half.startswith(
         "The network is right after 87.50% of the letters and computes in part with the level (layer 1). "
     )
+    alike = verdict(report_with((variable("bit", "memory"), rows(1, alike=True))))
+    assert alike.startswith(
+        "The network is right after 87.50% of the letters and computes with what no pair of words tells "
+        "from the state: the bit (layer 1). "
+    )
+    both = report_with((variable("bit", "memory"), rows(1, alike=True)), (state_variable(), rows(2)))
+    assert "computes with the state (layer 2). State after layer 2" in verdict(both)
+    nearly = replace(both, accuracy=Share(0.999999, 0.9, 1.0))
+    assert verdict(nearly).startswith("The network is right after 99.99% of the letters and ")
+    text = replace(REPORT, accuracy=nearly.accuracy).text()
+    assert text.startswith("net <of> A & B: 99.99% of the letters right\n")
     none = replace(report_with((letter_variable(), rows(0, 1))), accuracy=Share(1.0, 0.9, 1.0))
     assert verdict(none).startswith(
         "The network is right after every letter tried; no quantity of its automaton was found at work in it "

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from html import escape
 from importlib.resources import files
-from itertools import groupby
+from itertools import groupby, takewhile
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
@@ -150,25 +150,36 @@ def verdict(report: Report) -> str:
 
 NAMED = 3
 """Variables that the first sentence names."""
+HOW = {
+    "with": "held",
+    "with what no pair of words tells from the state:": "with the state",
+    "in part with": "partly",
+}
+"""What the first sentence says of variables, and which status they have; the first that some variable has."""
+
+
+def _share_right(share: float) -> str:
+    """A percentage that is 100 only where all are right."""
+    return f"{100 * share if share == 1 else min(100 * share, 99.99):.2f}%"
 
 
 def sentence(report: Report) -> str:
     """How often the network is right, and what it computes with, in the order of layers."""
     share = report.accuracy.value
-    right = "every letter tried" if share == 1 else f"{100 * share:.2f}% of the letters"
-    for how, wanted in (("", ("held", "with the state")), ("in part ", ("partly",))):
+    right = "every letter tried" if share == 1 else f"{_share_right(share)} of the letters"
+    for how, wanted in HOW.items():
         first = [
             (min(layers), f"the {variable.name} (layer {min(layers)})")
             for variable, rows in report.variables
             if variable.family != "letter"
-            and (layers := [row.layer for row in rows if row.layer and status(row) in wanted])
+            and (layers := [row.layer for row in rows if row.layer and status(row) == wanted])
         ]
         if first:
             names = [name for _, name in sorted(first, key=lambda one: one[0])]
             more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
             said = names[:NAMED] + more
             listed = " and ".join([*([", ".join(said[:-1])] if said[:-1] else []), said[-1]])
-            return f"the network is right after {right} and computes {how}with {listed}"
+            return f"the network is right after {right} and computes {how} {listed}"
     tried = f"{len(report.variables)} tried"
     return (
         f"the network is right after {right}; no quantity of its automaton was found at work in it ({tried})"
@@ -203,17 +214,18 @@ def _percent(share: Share) -> str:
 
 def _whole(report: Report) -> Iterator[str]:
     """The layer up to which a position is only its letter, and from which it is its state."""
-    letter = [layer for layer, row in enumerate(report.whole) if row["letter"].low >= HELD_FROM]
-    state = [layer for layer, row in enumerate(report.whole) if row["state"].low >= HELD_FROM]
-    if letter and letter[-1] > 0:
-        share = report.whole[letter[-1]]["letter"]
+    layers = list(enumerate(report.whole))
+    letter = list(takewhile(lambda one: one[1]["letter"].low >= HELD_FROM, layers))
+    state = list(takewhile(lambda one: one[1]["state"].low >= HELD_FROM, reversed(layers)))
+    if len(letter) > 1:
+        share = min((row["letter"] for _, row in letter), key=lambda share: share.value)
         yield (
-            f"up to layer {letter[-1]} a whole position swapped brings its letter alone ({_percent(share)}): "
-            "all else still comes from earlier positions"
+            f"up to layer {letter[-1][0]} a whole position swapped brings its letter alone "
+            f"({_percent(share)}): all else still comes from earlier positions"
         )
     if state:
-        share = report.whole[state[0]]["state"]
-        yield f"a whole position swapped brings its state from layer {state[0]} on ({_percent(share)})"
+        share = min((row["state"] for _, row in state), key=lambda share: share.value)
+        yield f"a whole position swapped brings its state from layer {state[-1][0]} on ({_percent(share)})"
 
 
 def _missing(report: Report) -> Iterator[str]:
@@ -223,8 +235,7 @@ def _missing(report: Report) -> Iterator[str]:
         if not rows or any(status(row) in ("held", "with the state", "partly") for _, row in rows):
             continue
         asked = [(v, row) for v, row in rows if row.causal is not None and not row.final]
-        read = [v.name for v, row in rows if status(row) == "readable"]
-        also = f"; a probe reads {', '.join(dict.fromkeys(read))}, but swaps do not follow" if read else ""
+        also = _read_alone(rows)
         if not asked:
             yield f"nothing causal can be said about {text}{also}"
             continue
@@ -236,6 +247,15 @@ def _missing(report: Report) -> Iterator[str]:
             f"{text}: {held} (at most {_percent(row.causal)}, chance "
             f"{100 * (row.chance or 0.0):.0f}%: {best.name}, {_layers(row.layer, row.layer)}{also})"
         )
+
+
+def _read_alone(rows: list[tuple[Variable, Finding]]) -> str:
+    """What a probe alone reads; that swaps do not follow is said where swaps were made."""
+    read = [(v.name, row) for v, row in rows if status(row) == "readable"]
+    swapped = dict.fromkeys(name for name, row in read if row.causal is not None)
+    others = dict.fromkeys(name for name, _ in read if name not in swapped)
+    said = {", but swaps do not follow": swapped, ", which no swap tested": others}
+    return "".join(f"; a probe reads {', '.join(names)}{how}" for how, names in said.items() if names)
 
 
 HEADER = {
@@ -363,7 +383,7 @@ def _text(payload: dict[str, Any]) -> str:
         (h["layer"], h["head"], h["kind"], h["nearest"], f"{100 * h['score']:.0f}%") for h in payload["heads"]
     ]
     parts = [
-        f"{payload['network']}: {100 * payload['accuracy']['value']:.2f}% of the letters right",
+        f"{payload['network']}: {_share_right(payload['accuracy']['value'])} of the letters right",
         *wrap(payload["verdict"], LINE),
         "",
         table(["causal, %", *_columns(payload)], rows),
