@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import permutations, product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -12,6 +13,7 @@ import torch
 from torch import nn
 
 import krohn
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec, split_specs
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
@@ -38,6 +40,25 @@ def test_networks_without_positions_fall_under_the_theorem_about_them() -> None:
     assert "no positions" in theorem(flipflop, without)["assumes"]
     assert theorem(flipflop, with_)["can"] != "no"
     assert "2505.23623" in theorem(flipflop, without)["source"]
+
+
+def test_keys_that_are_nowhere_negative_fall_under_no_theorem() -> None:
+    """Three swaps of three points, a reflection each: some two of the keys, whatever their signs, have a
+    negative product, and those of ReLU never do. SiLU has both signs.
+    """
+    ways = torch.tensor([[1.0, -1, 0], [0, 1, -1], [1, 0, -1]])
+    for signs in product((1, -1), repeat=3):
+        keys = torch.tensor(signs)[:, None] * ways
+        assert (keys @ keys.T).min() < 0
+    points = list(permutations(range(3)))
+    table = [
+        [points.index(tuple({i: j, j: i}.get(x, x) for x in state)) for i, j in ((0, 1), (1, 2), (0, 2))]
+        for state in points
+    ]
+    swaps = Semiautomaton.from_letters([list(column) for column in zip(*table, strict=True)])
+    for activation, can in (("none", "yes"), ("silu", "yes"), ("relu", "open")):
+        layer = find_layer(f"deltaproduct,householders=1,key_activation={activation}", 32)
+        assert theorem(swaps, layer)["can"] == can
 
 
 def test_a_stranger_adds_a_layer_by_one_file(tmp_path, monkeypatch, capsys) -> None:

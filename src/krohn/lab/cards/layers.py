@@ -237,7 +237,8 @@ def _family(config: ModelConfig) -> str | None:
         return "Transformer, fixed precision" if get("positions") == "none" else "Transformer, fixed depth"
     if kind == "diagonal":
         return _GATES[get("gate")]
-    if kind == "deltaproduct" and get("key_norm") == "l2":
+    # Keys that are nowhere negative lie too close to each other for some groups of reflections.
+    if kind == "deltaproduct" and get("key_norm") == "l2" and get("key_activation") != "relu":
         if get("beta_max") == 1:
             return "DeltaNet [0, 1]" if get("householders") == 1 else None
         return "DeltaNet [0, 2]" if get("householders") == 1 and not get("gate") else "DeltaProduct"
