@@ -186,6 +186,18 @@ def test_the_three_sets_of_words_are_different_words_of_one_draw(study: Study) -
     assert (study.heard(5).letters == study.judge.letters[:5]).all()
 
 
+@pytest.mark.parametrize(("length", "few"), [(3, True), (16, False)])
+def test_a_report_says_which_test_words_are_no_new_ones(length: int, few: bool) -> None:
+    """There are eight words of three letters: on words that it was fitted on, a probe may read anything."""
+    subject = subject_of_compiled(krohn.compile("C2", length=16, method="scan"))
+    study = Study(subject, seed=0, amount=SMALL, length=length)
+    fitted = {tuple(word) for word in study.fit.letters.tolist()}
+    share = np.mean([tuple(word) in fitted for word in study.judge.letters.tolist()])
+    said = [note for note in study.notes if "words that were fitted on" in note]
+    assert (share > 0.5) == few
+    assert [note.startswith(f"{share:.0%} of the test words") for note in said] == [True] * few
+
+
 def test_a_finding_is_what_swaps_of_words_for_judging_give(study: Study) -> None:
     window = next(v for v in study.variables if v.name == "map of the last 2 letters")
     rows = study.findings(window)

@@ -48,6 +48,8 @@ Hits = npt.NDArray[np.bool_]
 
 CONTROLS = ("random", "shuffled", "untrained")
 
+REPEATED = 0.05
+"""Share of test words among those of fitting from which a report says so."""
 LEAST_PAIRS = 24
 """Fewest telling pairs for a causal claim."""
 
@@ -75,7 +77,7 @@ class Study:
         self.fit, self.tune, self.judge = (Readings(subject.automaton, letters) for letters in parts)
         result, notes = candidates(subject.automaton, length)
         self.variables, more = distinct(result, self.fit)
-        self.notes = [*notes, *more]
+        self.notes = [*notes, *more, *_repeated(parts[0], parts[2])]
         self._probes: dict[tuple[int, int], LinearProbe] = {}
         self.stages = subject.stages
         self.fitted = self.stages.run(self.fit.letters)
@@ -200,6 +202,14 @@ class Study:
 
     def _letters(self, passed: Passed, layer: int) -> Tensor:
         return passed.streams[layer][:, len(self.stages.prompt) :]
+
+
+def _repeated(fitted: Numbers, judged: Numbers) -> list[str]:
+    """A note where there are so few words of this length that many of the test set are no new ones."""
+    known = {word.tobytes() for word in fitted}
+    again = float(np.mean([word.tobytes() in known for word in judged]))
+    words = f"{again:.0%} of the test words are words that were fitted on: of {judged.shape[1]} letters there"
+    return [f"{words} are few, and a probe may know them by heart"] if again > REPEATED else []
 
 
 def changed_as_predicted(bench: Bench, answers: Numbers, telling: Telling) -> Hits:
