@@ -346,7 +346,7 @@ CLAIMS: dict[str, Callable[[Records], Verdict]] = {
     "only LSTM and scratchpad + recency hold beyond the trained length": only_recurrences_hold,
     "a scratchpad without recency gains nothing at greater length": recency_is_necessary,
     "removing positions helps at greater length": no_positions_help,
-    "linear positions extrapolate better to 2T": linear_positions_extrapolate,
+    "linear positions lose less from T to 2T": linear_positions_extrapolate,
 }
 
 

@@ -59,7 +59,7 @@ def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
 EXPERIMENT = Experiment(
     name="positions",
     title="Sinusoidal against linear positions",
-    claim="alike or sinusoidal better at T; linear extrapolates better to 2T",
+    claim="alike or sinusoidal better at T; linear loses less from T to 2T",
     plan=lambda scale: plan_product(scale, {"task": TASKS, "positions": ENCODINGS}, SETTINGS),
     table=table,
     draw=draw,
