@@ -130,6 +130,28 @@ def test_the_architecture_page_names_every_part() -> None:
     assert {part for part in parts if not part.startswith("__")} <= set(re.findall(r"`(\w+)`", page))
 
 
+def test_files_and_modules_that_pages_name_are_there() -> None:
+    folders = ("src", "tests", "tools", "benchmarks", "research")
+    files = [
+        path.relative_to(ROOT).as_posix() for folder in folders for path in (ROOT / folder).rglob("*.py")
+    ]
+    own = {"my_layer.py", "my_rnn.py", "FILE.py"}  # the reader's
+    lost = []
+    for page in [
+        ROOT / "README.md",
+        *(ROOT / "docs").glob("*.md"),
+        *(ROOT / "docs" / "decisions").glob("*.md"),
+    ]:
+        for name in set(re.findall(r"`([\w/*]+\.py)`", page.read_text())) - own:
+            lost += [(page.name, name)] * (not any(f"/{file}".endswith(f"/{name}") for file in files))
+        for name in set(re.findall(r"`(krohn(?:\.[a-z]\w*)+)`", page.read_text())) - {"krohn.json"}:
+            path = name.replace(".", "/")
+            module = [part for part in (path, path.rpartition("/")[0]) if f"src/{part}.py" in files]
+            if not module and not (ROOT / "src" / path).is_dir() and not hasattr(krohn, name.split(".")[1]):
+                lost.append((page.name, name))
+    assert lost == []
+
+
 def test_one_version_everywhere() -> None:
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), flags=re.MULTILINE)
