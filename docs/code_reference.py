@@ -1,6 +1,7 @@
 """The pages of all commands and of all public names, written from the code itself."""
 
 import inspect
+import re
 from pathlib import Path
 
 import click
@@ -43,7 +44,7 @@ def _parameters(value: object) -> str:
     if not inspect.isfunction(value):
         return ""
     plain = [one.replace(annotation=one.empty) for one in inspect.signature(value).parameters.values()]
-    return str(inspect.Signature(plain))
+    return re.sub(r"<function .*? at 0x\w+>", "…", str(inspect.Signature(plain)))
 
 
 def commands_page() -> str:

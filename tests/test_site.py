@@ -88,6 +88,10 @@ def test_every_page_is_in_the_contents_and_every_command_in_the_reference(site: 
     assert all(name in text for name in krohn.__all__ if not name.startswith("_"))
 
 
+def test_the_reference_shows_no_addresses_of_this_process(site: Path) -> None:
+    assert "at 0x" not in (site / "reference" / "python.html").read_text(encoding="utf-8")
+
+
 def test_the_gallery_holds_the_automata_of_the_paper(site: Path) -> None:
     text = (site / "explorer.html").read_text(encoding="utf-8")
     assert [name for name in GALLERY if f'"name":"{name}","about"' not in text] == []

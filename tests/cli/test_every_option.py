@@ -142,6 +142,12 @@ def test_every_option_says_what_it_is_for(name: str) -> None:
     assert any(option.name == "as_json" for option in EVERY[name].params)
 
 
+@pytest.mark.parametrize("name", sorted({name.split()[0] for name in EVERY if " " in name}))
+def test_what_a_group_lists_is_not_cut_off(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([name, "--help"]) == 0
+    assert "..." not in capsys.readouterr().out.partition("Commands:")[2]
+
+
 def examples(name: str) -> list[list[str]]:
     """The commands after ``Example:`` in the help, as a shell reads them."""
     _, _, after = (EVERY[name].help or "").partition("Example:")

@@ -36,10 +36,12 @@ def list_networks(as_json: bool) -> None:
 
 @command.command("build")
 @click.option("--out", type=PATH, required=True, help="Directory for the folders.")
-@click.option("--only", default=(), help="Names of networks, with commas.  [default: all]")
+@click.option("--only", default=(), help="Names of networks, with commas.  [default: all but the locks]")
 @json_option
 def build_networks(out: Path, only: str | tuple[()], as_json: bool) -> None:
-    """Write networks with their circuits, causal models and counterfactuals; finished ones are kept.
+    """Write networks with their circuits and counterfactuals.
+
+    Finished networks are kept, so that a build that was interrupted goes on.
 
     \b
     Example:  krohn suite build --out suite --only c2-cascade-plain,d6-scan-rotated
@@ -65,7 +67,7 @@ def score_hypothesis(
     key: Path | None,
     as_json: bool,
 ) -> None:
-    """Compare a circuit, subspaces of variables, or automata with what is known of the network in FOLDER.
+    """Compare circuits, subspaces or automata with the truth.
 
     A circuit is scored by AUROC over all edges, and by MIB's faithfulness curve; a subspace by how often
     swapping it between two words makes the network answer as the causal model does. Automata of locks are
@@ -89,7 +91,7 @@ def score_hypothesis(
 @click.option("--jobs", type=click.IntRange(1, 64), default=1, help="Processes at a time.")
 @json_option
 def write_locks(count: int, seed: int, out: Path, jobs: int, as_json: bool) -> None:
-    """Write networks with a planted word, tasks for those who look for it, and a key that is kept back.
+    """Write networks with a planted word, tasks, and the key.
 
     A lock shows a parity until a word of 11 letters over 8 has been read, and its opposite from then on.
     OUT can be published; OUT.key holds key, seed, plain networks and certificates.

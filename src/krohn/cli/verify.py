@@ -35,7 +35,7 @@ FOR_COQ = ("directory", "spec", "renamed", "out", "kernel", "largest", "as_json"
     "--as-claimed", is_flag=True, help="With --recheck: ask for the words that the certificate claims alone."
 )
 @click.option("--chunks", is_flag=True, help="For a recurrent network: the chunked form must be proved, too.")
-@effort("For a trained network: how many words to run; 1 is a few seconds.")
+@effort("For a trained network: how many words to run; 10 allows ten times the work.")
 @device("Where a trained network is run.")
 @TOKENS
 @click.option(

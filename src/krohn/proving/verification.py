@@ -76,7 +76,7 @@ def verify(
         as_claimed: ask of a certificate no more than it claims: perhaps shorter words.
         second_opinion: also run all short words, independently of the proof.
         largest: if the proof fails, find the largest length that is proved; this may take minutes.
-        effort: for a trained network: how many words to run; 1 is a few seconds.
+        effort: for a trained network: how many words to run; 10 allows ten times the work.
         device: the torch device for a trained network.
         tokens: for a network that krohn did not write: the tokens of letters and states, as a JSON file or
             ``{"prompt": [], "letters": [5, 6], "states": {"even": 7, "odd": 8}}``; by default their numbers.
