@@ -153,9 +153,9 @@ def longest(net: Net) -> int | None:
     if net.kind == STOCK:  # built for no length: its words are listed as far as the claim says
         return 1
     names = {COMPILED: "positions", "gpt2": "transformer.wpe.weight"}
-    held = net.tensors.get(names.get(net.kind, "pos_embed.weight"), np.zeros(0))
+    table = net.tensors.get(names.get(net.kind, "pos_embed.weight"), np.zeros(0))
     start = net.tensors.get("padding", ()) if net.kind == COMPILED else net.configuration["tokens"]["prompt"]
-    return max(1, len(held) - len(start))
+    return max(1, sum(table.shape[:1]) - len(start))
 
 
 def _transformer(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
