@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from krohn.check.claim import Claim, claim_from
+from krohn.check.claim import LONGEST, Claim, claim_from
 from krohn.check.files.folders import read_json, short
 from krohn.errors import InvalidFile, need
 
@@ -45,7 +45,8 @@ def certificate_from(payload: Any, name: str = "the certificate") -> Certificate
     need(current, f"{name} must be of version {VERSION}; {RENEW}")
     need(set(payload) == KEYS, f"{name} must be a certificate with {', '.join(sorted(KEYS))}")
     rules, version = payload["rules"], payload["version"]
-    need(isinstance(rules, str) and type(version) is int, f"{name}: rules must be a name, version a number")
+    fits = isinstance(rules, str) and len(rules) <= LONGEST and type(version) is int
+    need(fits, f"{name}: rules must be a name, version a number")
     return Certificate(claim_from(payload["claim"]), rules, version, payload["witness"])
 
 

@@ -22,6 +22,8 @@ FIELDS = (*NAMED, "assumptions")
 ANY, ALL = "any", "all"
 SHOWN = 64
 """Most transitions that are written out; for larger automata the claim gives the digest of the table."""
+MAX_NAME, LONGEST = 10_000, 200
+"""Characters of a name in a sentence; longer ones are cut there, and compared in full."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,16 +83,17 @@ class Claim:
         which = "of every length" if self.up_to is None else f"of at most {self.up_to:,} letters"
         output = "state" if self.target == "state" else "observation"
         order = "with sums added in any order" if self.order == ANY else f"with sums added {self.order}"
-        named, read = ([_name(text) for text in names] for names in (self.states, self.letters))
-        rows = [
-            f"{named[state]} -{read[letter]}-> {named[table[state, letter]]}"
-            for state in range(states)
-            for letter in range(letters)
-        ]
-        many = f"{len(rows):,} of the {table.size:,} transitions {self.table[:16]}"
-        if self.target != "state":
-            rows += [f"{name} shows {n}" for name, n in zip(named, self.automaton.shows, strict=True)]
-        known = ", ".join(rows) if 0 < len(rows) <= SHOWN else many
+        named, read = ([_name(text) for text in names[:SHOWN]] for names in (self.states, self.letters))
+        known = f"{table.size:,} of the {table.size:,} transitions {self.table[:16]}"
+        if table.size + (self.target != "state") * states <= SHOWN:
+            rows = [
+                f"{named[state]} -{read[letter]}-> {named[table[state, letter]]}"
+                for state in range(states)
+                for letter in range(letters)
+            ]
+            if self.target != "state":
+                rows += [f"{name} shows {n}" for name, n in zip(named, self.automaton.shows, strict=True)]
+            known = ", ".join(rows)
         network, logit = f"the {self.kind} network {self.network[:16]}", "its largest logit"
         outputs = int(self.automaton.shows.max()) + 1
         few = max(states + letters, outputs) <= SHOWN  # outputs may be more than memory holds
@@ -107,7 +110,7 @@ class Claim:
         )
         return (
             f"On {some} {which}, computed in {self.dtype} {order}, {network} has {logit}, {where} "
-            f"that starts in {named[self.automaton.start]}: {known}."
+            f"that starts in {_name(self.states[self.automaton.start])}: {known}."
         )
 
     def _tokens(self, letters: Iterable[str], outputs: Iterable[str]) -> str:
@@ -131,7 +134,9 @@ class Claim:
 
 
 def _name(text: str) -> str:
-    """A name in a sentence: in quotes where it could be taken for more than a name."""
+    """A name in a sentence: in quotes where it could be taken for more than a name; its beginning."""
+    if len(text) > LONGEST:
+        return f"{json.dumps(text[:LONGEST], ensure_ascii=False)}… ({len(text):,} characters)"
     return text if text and not set(text) & set(' ",') else json.dumps(text, ensure_ascii=False)
 
 
@@ -140,12 +145,14 @@ def claim_from(payload: Any) -> Claim:
     need(isinstance(payload, dict) and set(payload) == set(FIELDS), f"claim must have {', '.join(FIELDS)}")
     texts = {key: payload[key] for key in ("kind", "network", "target", "dtype", "order")}
     for key, value in texts.items():
-        need(isinstance(value, str) and value.isprintable(), f"claim: {key} must be a printable string")
+        fits = isinstance(value, str) and value.isprintable() and len(value) <= LONGEST
+        need(fits, f"claim: {key} must be a printable string of at most {LONGEST} characters")
     need(isinstance(payload["configuration"], dict), "claim: configuration must be an object")
     marks = payload["configuration"].get("tokens", {part: [] for part in TOKENS})
     fits = isinstance(marks, dict) and all(isinstance(marks.get(part), list) for part in TOKENS)
     need(fits, f"claim: tokens must have lists {', '.join(TOKENS)}")
-    need(_texts(payload["assumptions"]), "claim: assumptions must be a list of names")
+    fits = _texts(payload["assumptions"]) and sum(1 + len(name) for name in payload["assumptions"]) <= 2_000
+    need(fits, "claim: assumptions must be a short list of names")
     automaton, letters, states = _automaton(payload["automaton"], payload["target"])
     return Claim(
         **texts,
@@ -169,7 +176,8 @@ def _automaton(payload: Any, target: str) -> tuple[Automaton, tuple[str, ...], t
     need(isinstance(payload, dict) and set(payload) == wanted, f"claim: automaton must have {sorted(wanted)}")
     for key in ("letters", "states"):
         fits = _texts(payload[key]) and payload[key] and len(set(payload[key])) == len(payload[key])
-        need(fits, f"claim: {key} must be different printable names")
+        fits = fits and max(map(len, payload[key])) <= MAX_NAME
+        need(fits, f"claim: {key} must be different printable names of at most {MAX_NAME:,} characters")
     states, letters = len(payload["states"]), len(payload["letters"])
     rows, start, shows = payload["next"], payload["start"], payload.get("observe", list(range(states)))
     fits = whole_numbers(rows, states, states, letters)

@@ -133,7 +133,7 @@ class _Tensors(Given):
         heads, biased, written = self.heads(f"{block}.attn", count)
         weights = self.take(f"{block}.mlp.c_fc.weight"), self.take(f"{block}.mlp.c_proj.weight")
         biases = self.take(f"{block}.mlp.c_fc.bias", 1), self.take(f"{block}.mlp.c_proj.bias", 1)
-        relu, d = (np.zeros(len(biases[0]), dtype=bool),), len(weights[0])
+        relu, d = (np.zeros(len(biases[0]), dtype=bool),), len(heads[0].query)
         (gain, shift), (other, moved) = self.norm(f"{block}.ln_1"), self.norm(f"{block}.ln_2")
         shifts = Shifts(shift, moved, biased, written) if self.biased else None
         return Layer(heads, weights, biases, relu, np.ones(d), np.ones(d), gain, other, shifts)
@@ -155,7 +155,7 @@ def decoder_of(
     given = _Tensors(tensors, epsilon is not None, bend is not None)
     tokens, head = given.take("transformer.wte.weight"), given.take("lm_head.weight")
     positions, (gain, shift) = given.take("transformer.wpe.weight"), given.norm("transformer.ln_f")
-    known = {*prompt, *letters} <= set(range(len(tokens)))
+    known = all(0 <= token < len(tokens) for token in (*prompt, *letters))
     need(heads > 0 and known and len(head) == len(tokens), "prompt and letters must be tokens")
     layers: list[Layer] = []
     while f"transformer.h.{len(layers)}.attn.c_attn.weight" in given.left:
@@ -266,13 +266,12 @@ def sized_decoder(
 
 
 def token_automaton(automaton: Automaton, outputs: Sequence[int], words: int) -> Automaton:
-    """The automaton with tokens as outputs; unreachable states show the other tokens, so that all compete."""
+    """The automaton with tokens as outputs; a state that no word reaches shows the last token of all."""
     fits = automaton.shows.max() < len(outputs) and all(token < words for token in outputs)
     need(fits and len(set(outputs)) == len(outputs), "every output must have a token of its own")
     own, letters = automaton.table.shape
-    others = own + np.arange(words)
-    table = np.concatenate([automaton.table, np.repeat(others[:, None], letters, axis=1)])
-    shows = np.concatenate([np.array(outputs, dtype=np.int64)[automaton.shows], others - own])
+    table = np.concatenate([automaton.table, np.full((1, letters), own)])
+    shows = np.r_[np.array(outputs, dtype=np.int64)[automaton.shows], words - 1]
     return Automaton(table.astype(np.int64), automaton.start, shows)
 
 
