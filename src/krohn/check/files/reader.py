@@ -375,17 +375,25 @@ def witness_from(payload: object) -> Witness:
 
 def assert_moderate(steps: Sequence[Step], channels: int) -> None:
     """Bounds the machines of a witness, in a network of this many channels, before any of them is run."""
-    machines = [step for step in steps if not isinstance(step, Merge)]
+    machines, counters, most = [step for step in steps if not isinstance(step, Merge)], 0, 0
     total = sum(step.lift.follow.size for step in machines)
     if total > MAX_TRANSITIONS:
         raise LimitExceeded(
             f"the machines of a witness may have {MAX_TRANSITIONS:,} transitions; got {total:,}"
         )
-    most = max((step.lift.follow.size * max(channels, _held(step)) for step in machines), default=0)
+    size = 0
+    for step in steps:
+        if isinstance(step, Merge):
+            counters = len(step.turn)
+        else:
+            size, sums = step.lift.follow.size, step.heads if isinstance(step, Attention) else ()
+            counters += sum(rule.steps.shape[1] for rule in sums if isinstance(rule, Sum))
+            most = max(most, size * _held(step))
+        most = max(most, size * max(channels, counters), channels * counters)
     if most > MAX_NUMBERS:
         raise LimitExceeded(
-            f"a machine of a witness may have {MAX_NUMBERS:,} numbers, its transitions times channels or "
-            f"values held for a head; got {most:,}"
+            f"a machine of a witness may have {MAX_NUMBERS:,} numbers, its transitions times channels, "
+            f"counters or values held for a head; got {most:,}"
         )
 
 

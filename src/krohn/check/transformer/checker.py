@@ -70,7 +70,7 @@ from krohn.check.transformer.stream import (
 )
 from krohn.errors import LimitExceeded
 
-WORK, LAYERED_WORK, EMBEDDED = 2e10, 1.6e9, 25
+WORK, LAYERED_WORK, EMBEDDED, STEP = 2e10, 1.6e9, 25, 5e5
 """Budgets of a proof, in array entries. The cost of a scan depends on the network; that of a layer-by-layer
 proof on the witness, which is not trusted: at most about twenty seconds of CPU time.
 """
@@ -190,6 +190,9 @@ def follow_step(
     setting: Setting, network: Network, moment: Moment, step: Step, done: int
 ) -> tuple[Moment, int]:
     """One step; ``done`` counts the blocks (attention or MLP) that have been checked."""
+    # However little a step does: its machine is followed letter by letter, by operations on small arrays.
+    followed = min(moment.length, len(moment.machine.follow))
+    setting.budget.spend(STEP * (1 + followed / 256), "steps of the witness")
     if isinstance(step, Merge):
         return recount(merge(moment, step), setting.budget), done
     at = done // 2
@@ -212,9 +215,10 @@ def readings_of(along: Array) -> tuple[Flags, Integers, Integers]:
     """
     repeats = np.zeros(along.shape[1], dtype=bool)
     early, period = 0, 1
-    for channel in np.flatnonzero((along != along[:1]).any(axis=0)):
-        own = _rhythm(along[:, channel])
-        if own is not None and max(early, own[0]) + int(np.lcm(period, own[1])) <= READINGS:
+    varies, whole = (along != along[:1]).any(axis=0), (along == np.rint(along)).all(axis=0)
+    channels = np.flatnonzero(varies & whole & (np.abs(along).max(axis=0) <= LARGEST))
+    for channel, *own in zip(channels.tolist(), *_rhythms(along[:, channels]), strict=True):
+        if max(early, own[0]) + int(np.lcm(period, own[1])) <= READINGS:
             repeats[channel] = True
             early, period = max(early, own[0]), int(np.lcm(period, own[1]))
     count = min(early + period, len(along))
@@ -224,16 +228,16 @@ def readings_of(along: Array) -> tuple[Flags, Integers, Integers]:
     return repeats, reading, following
 
 
-def _rhythm(column: Array) -> tuple[int, int] | None:
-    if (column != np.rint(column)).any() or np.abs(column).max() > LARGEST:
-        return None
-    best: tuple[int, int] | None = None
-    for period in range(1, min(READINGS, len(column)) + 1):
-        differ = np.flatnonzero(column[period:] != column[: len(column) - period])
-        early = int(differ[-1]) + 1 if len(differ) else 0
-        if best is None or early + period < sum(best):
-            best = (early, period)
-    return best
+def _rhythms(columns: Array) -> tuple[list[int], list[int]]:
+    """For each column, from where on it repeats, and its period: the first of the least sum."""
+    count = len(columns)
+    best = np.stack([np.zeros(columns.shape[1], np.int64), np.full(columns.shape[1], count)])
+    for period in range(min(READINGS, count), 0, -1):
+        differ = columns[period:] != columns[: count - period]
+        last = len(differ) - differ[::-1].argmax(axis=0) if len(differ) else np.zeros(columns.shape[1])
+        early = np.where(differ.any(axis=0), last, 0).astype(np.int64)
+        best = np.where(early + period <= best.sum(axis=0), np.stack([early, 0 * early + period]), best)
+    return best[0].tolist(), best[1].tolist()
 
 
 class ByRules(Letters):

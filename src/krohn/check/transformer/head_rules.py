@@ -29,6 +29,10 @@ from krohn.check.ground import (
 from krohn.check.transformer.stream import Lifted, Moment, Setting
 
 BLOCK = 1 << 18
+HELD = 60.0
+"""Work of a number in an array of all classes at all positions: this bounds memory."""
+CELL = 1000.0
+"""Work of a cell in the order of a query, however few the states and letters are."""
 UNSEEN = 30.0
 """Letters whose scores are below the best by more than this do not count in a sum."""
 NO_LEAD = "give the position it should copy a larger lead: scale W_Q or W_K up, or use a wider dtype"
@@ -114,7 +118,7 @@ class Look:
         grouped = hull(moment.over_counters(moment.box, moment.wide), groups)[:, used]
         places = point(moment.places[:, used]).reshape(1, self.length, len(used))
         rows = grouped.reshape(len(grouped), 1, len(used)) + places
-        self.setting.budget.spend(rows.lo.size * (weight.shape[1] + 1), "queries and keys")
+        self.setting.budget.spend(rows.lo.size * (weight.shape[1] + HELD), "queries and keys")
         flat = whole(rows.reshape(len(grouped) * self.length, len(used)))
         made = norm[used].linear(flat, weight[used]).part
         return made.reshape(len(grouped), self.length, weight.shape[1])
@@ -226,9 +230,7 @@ def add_up(look: Look, rule: Sum, output: Array) -> Box:
         (~chosen.classes, weights[:, tau + 1], others),
     ):
         if which.any():
-            shape = (1, int(which.sum()), len(rule.wide))
-            each = weight.reshape(-1, 1, 1) * added[which].reshape(*shape) - worth[which].reshape(*shape)
-            total = total + each.over(1) * point(number).reshape(-1, 1)
+            total = total + _each(weight, added[which], worth[which]) * point(number).reshape(-1, 1)
     padded = p.reshape(*p.lo.shape, 1) * (look.pad_values @ output).reshape(1, tau, len(rule.wide))
     # Rounding of the sum over positions, and of W_C.
     # ``averaged`` takes the better of two bounds; one of them needs the largest term.
@@ -247,6 +249,13 @@ def add_up(look: Look, rule: Sum, output: Array) -> Box:
     out = box.spread(*worth.lo.shape)
     beyond = np.abs(rule.wide) @ (look.length * np.abs(rule.steps).max(axis=0, initial=0).astype(np.float64))
     return Box(out, np.broadcast_to(beyond, out.lo.shape))
+
+
+def _each(weight: Real, added: Real, worth: Real) -> Real:
+    """[t, channel]: weight[t] · added − worth, over all classes; letters in blocks, which bounds memory."""
+    rows, shape = max(1, BLOCK // max(1, added.lo.size)), (1, *added.lo.shape)
+    parts = (weight[first : first + rows].reshape(-1, 1, 1) for first in range(0, len(weight), rows))
+    return join([(part * added.reshape(*shape) - worth.reshape(*shape)).over(1) for part in parts])
 
 
 def _sum_weights(look: Look, chosen: Counted, count: Array, others: Array) -> Real:
@@ -375,10 +384,13 @@ def remember(look: Look, rule: Cells, new: Lifted, output: Array) -> Part:
         (right | (rule.held[follow] == UNKNOWN)).all(axis=2)[new.moves],
         "witness: cells do not hold what was read",
     )
+    cells = sum(map(len, rule.order))
+    look.setting.budget.spend(cells * (CELL + 4.0 * own.size), "cells of queries")
     number, offset, used = _contents(look, rule, new, after, far_after)
     lead = Lead()
     for query, pairs in used.items():
         for _, scores, seen in look.blocks(query):
+            look.setting.budget.spend(float(scores.lo.size) * len(pairs), "leads of cells")
             for member, higher in pairs:
                 _lead_of_cell(lead, scores, seen, look.tau, (member, higher), earliest=rule.earliest)
     values, carried, rest = look.deliver(value_of, lead, output)

@@ -198,6 +198,13 @@ def entering(box: Real, grain: Array | float = 0.0) -> Affine:
     return Affine(box, centre, diagonal(radius), np.zeros_like(radius), every)
 
 
+def entered(box: Real) -> int:
+    """Entries of the form of one row of these inputs: a symbol for each that is not known in every row."""
+    held = int((~box.known).any(axis=0).sum() * box.lo.shape[1])
+    require(held <= MOST_ENTERED, "too many inputs are not known exactly", "use fewer channels")
+    return held
+
+
 def snap(box: Real, grain: Array) -> Real:
     """The multiples of the grain in a box: quotients by a power of two are exact, up to 2^52 of them."""
     some = (grain > 0) & np.isfinite(grain) & ~box.known
@@ -231,7 +238,7 @@ def diagonal(radius: Array) -> Array:
     return out
 
 
-MOST_HELD = 1 << 22
+MOST_HELD, MOST_ENTERED = 1 << 22, 1 << 24
 BLOCK = 1 << 20
 Mlp = tuple[Layer, Norm]
 """A layer, whose heads are left out here, and what its LayerNorm does."""
@@ -373,7 +380,7 @@ def run_strand(setting: Setting, strand: Strand, box: Real, grain: Array | float
     boxes, back = distinct(np.concatenate([box.lo, box.hi], axis=1))
     half, (held, _), run = box.lo.shape[1], strand.entries, Forms(setting, strand.norm, strand.place)
     require(held <= MOST_HELD, "a hidden layer is too wide for this check", "use fewer units")
-    parts, rows = [], max(1, BLOCK // held)
+    parts, rows = [], max(1, BLOCK // max(held, entered(box)))
     for start in range(0, max(len(boxes), 1), rows):
         part, left = boxes[start : start + rows], setting.budget.left
         form = entering(Real(part[:, :half], part[:, half:]), grain)
@@ -494,8 +501,8 @@ def decode(setting: Setting, moment: Moment, network: Network) -> tuple[Integers
     norm = normalise(setting.fmt, moment.anywhere, network.gain, setting.epsilon)
     everything = Anywhere(setting, moment.anywhere, moment.positions)
     logits(everything, network, everything.row)  # nothing overflows
-    held = max(network.readout.size, 1)
-    setting.budget.spend(float(len(rows)) * held, "logits")
+    setting.budget.spend(float(len(rows)) * network.readout.size, "logits")
+    held = max(network.readout.size, entered(rows), 1)
     parts = [
         _leads(setting, network, rows[first : first + max(1, CELLS // held)], norm)
         for first in range(0, len(rows), max(1, CELLS // held))

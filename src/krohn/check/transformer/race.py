@@ -13,7 +13,7 @@ import numpy as np
 from krohn.check.arithmetic.format import Box
 from krohn.check.files.reader import Race
 from krohn.check.ground import Flags, Integers, Real, Refused, hull, join, point, require
-from krohn.check.transformer.head_rules import Memory, Part
+from krohn.check.transformer.head_rules import HELD, Memory, Part
 from krohn.check.transformer.stream import Lifted, Setting
 
 STATUS = tuple(product(range(-2, 3), (0, 1), (0, 1)))
@@ -141,7 +141,8 @@ def _along(setting: Setting, memory: Memory) -> dict[int, Along]:
     """By value: what the head adds if it copies padding, which stands at 0, or letter 1, 2, …"""
     look, moment = memory.look, memory.look.moment
     d, length = moment.box.lo.shape[1], look.length
-    setting.budget.spend(moment.classes * length * d * (1 + look.value[1].shape[1]), "values along positions")
+    work = float(moment.classes * length * d) * (HELD + look.value[1].shape[1])
+    setting.budget.spend(work, "values along positions")
     rows = moment.box.reshape(moment.classes, 1, d) + point(moment.places).reshape(1, length, d)
     values = join([look.pad_values, look.read_values(rows.reshape(-1, d)).part])
     place = np.r_[np.zeros(look.tau, dtype=np.int64), np.tile(1 + np.arange(length), moment.classes)]

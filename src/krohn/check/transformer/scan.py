@@ -33,6 +33,7 @@ from krohn.check.transformer.mlp import (
 )
 from krohn.check.transformer.stream import Moment, Setting, after_heads, bound_padding, finite_mlp
 
+MAX_HELD = 1 << 24
 Held = dict[int, tuple[int, int]]
 """Columns that hold a map: its window (0 ends here, 1 is the one before it, ...) and its point."""
 
@@ -369,6 +370,8 @@ def _decode(setting: Setting, network: Network, automaton: Automaton, moment: Mo
             if pair not in pairs:
                 pairs[pair] = None
                 frontier.append(pair)
+        numbers = len(pairs) * (len(moment.wide) + 8)
+        require(numbers <= MAX_HELD, f"pairs of maps and states times channels may be {MAX_HELD:,}")
     rows = np.array([values for values, _ in pairs], dtype=np.int64).reshape(len(pairs), len(read))
     channels = scan.channels[-1][read]
     every = moment.box.over(0).spread(len(pairs), moment.box.lo.shape[1])  # points that are not read
