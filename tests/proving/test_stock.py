@@ -506,3 +506,23 @@ def test_a_module_computes_in_the_type_of_its_tensors() -> None:
     assert not check_certificate(net, alone).certified
     network.lm_head.float()
     assert net_of_module(network, marks).configuration["dtype"] is None
+
+
+def test_words_that_cannot_be_run_in_time_or_memory_are_refused_at_once() -> None:
+    """Two letters and 40 positions cost next to nothing each, and there are 2^40 words; prompts cost, too."""
+    automaton, network = krohn.zoo("Memory2"), said_by_first(1.0, 1e-5)
+    config = GPT2Config(**{**network.config.to_dict(), "n_positions": 9_000})
+    long = GPT2LMHeadModel(config).eval()
+    held = network.state_dict() | {"transformer.wpe.weight": torch.zeros(9_000, 4)}
+    long.load_state_dict(held)
+    for prompt, length, says in (
+        ([], 1, ""),
+        ([0] * 3, 1, ""),
+        ([], 40, "more work than it is given (words"),
+        ([], 8_000, "too long for the memory"),
+        ([0] * 8_000, 1, "too long for the memory"),
+        ([0] * 1_440, 1, "more work than it is given (words"),
+    ):
+        net = net_of_module(long, {"prompt": prompt, "letters": [0, 1, 2], "states": [0, 1]})
+        verdict = check_certificate(net, certificate_for(net, automaton, length, "float32"))
+        assert (verdict.certified, says in verdict.reason) == (not says, True)

@@ -18,7 +18,7 @@ from krohn.check.files.folders import Net
 from krohn.check.files.reader import Network
 from krohn.check.ground import Verdict
 from krohn.check.rules import check_certificate
-from krohn.check.transformer.words import WORK, cost, stock_network
+from krohn.check.transformer.words import WORK, costs, stock_network
 from krohn.errors import InvalidInput, KrohnError
 from krohn.network.gpt2.reference import BATCH, outputs_of, run_in_batches, states_of
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for, with_outputs
@@ -35,14 +35,12 @@ NOTHING_PROVED = "a callable can be run, not proved: save the network with trans
 
 def enumerable(network: Network, longest: int, work: float) -> int:
     """The largest length whose words can all be proved with this much work, at least 1."""
-    length, spent, words = 0, 0.0, 1.0
-    while length < longest:
-        words *= len(network.embedding)
-        spent += cost(network, len(network.padding) + length, 1) * words
+    spent, words = 0.0, 1.0
+    for length, more in enumerate(costs(network, longest)):
+        spent, words = spent + more, words * len(network.embedding)
         if length and (spent > work or words > MAX_WORDS):
-            break
-        length += 1
-    return length
+            return length
+    return longest
 
 
 def verify_stock(network: Any, question: Question) -> Verification:

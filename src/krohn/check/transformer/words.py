@@ -25,15 +25,17 @@ from krohn.check.files.folders import (
     whole_numbers,
 )
 from krohn.check.files.reader import Automaton, Network
-from krohn.check.ground import Array, Verdict, Work, inside, require
+from krohn.check.ground import Array, Refused, Verdict, Work, inside, require
 from krohn.check.transformer.gpt2 import BESIDE, GPT2, PASSED, READ, SIZES, TYPES, USUAL, sized_decoder
 from krohn.check.transformer.near import ACTIVATIONS, Near, Passed
 from krohn.check.transformer.running_error import Running
 from krohn.check.transformer.stream import after_heads, after_mlp, logits
 from krohn.errors import need
 
-WORK = 3e12
-"""Multiplications of a proof: about ten minutes of two cores."""
+WORK, BLOCK, HEAD = 3e12, 2e7, 3e6
+"""Multiplications of a proof: about ten minutes of two cores. What a block costs besides, and a head for each
+position that it sees.
+"""
 FROM_OLDER = frozenset({"_name_or_path", "gradient_checkpointing", "_attn_implementation_autoset"})
 """Fields of earlier versions of ``transformers`` that change no answer."""
 MASK = (".attn.bias", ".attn.masked_bias")
@@ -70,9 +72,10 @@ def stock_net(config: Any, tensors: Tensors, tokens: Mapping[str, Any] | None) -
 
 def is_causal(mask: npt.NDArray[Any]) -> bool:
     """Whether a position sees itself and those before it; compared row by row, in little memory."""
-    places = np.arange(mask.shape[-1] if mask.ndim else 0)
-    fits = mask.shape == (1, 1, len(places), len(places))
-    return fits and all(np.array_equal(row, places <= t) for t, row in enumerate(mask[0, 0]))
+    if mask.ndim != 4 or mask.shape != (1, 1, *mask.shape[3:] * 2):
+        return False
+    places = np.arange(mask.shape[3])
+    return all(np.array_equal(row, places <= t) for t, row in enumerate(mask[0, 0]))
 
 
 def read_stock(folder: Path, tokens: Mapping[str, Any] | None = None) -> Net:
@@ -119,19 +122,39 @@ def after(network: Network, token: Array, path: Sequence[Passed]) -> tuple[Runni
     return run, x
 
 
-def cost(network: Network, place: int, words: int) -> float:
-    """Multiplications for so many words at a position."""
-    d, blocks = len(network.readout), len(network.layers)
+def size_of(network: Network) -> int:
+    """Entries of all matrices but the embedding."""
     parts = (part for layer in network.layers for head in layer.heads for part in vars(head).values())
     weights = (weight for layer in network.layers for weight in layer.weights)
-    size = network.readout.size + sum(part.size for part in (*parts, *weights))
-    return float(words * (place + 1) * (2 * size * d + blocks**2 * (place + 1) * d**3))
+    return int(network.readout.size + sum(part.size for part in (*parts, *weights)))
+
+
+def cost(network: Network, place: int, words: int) -> float:
+    """Multiplications for so many words at a position, run at once."""
+    d, blocks, size = len(network.readout), len(network.layers), size_of(network)
+    heads = sum(len(layer.heads) for layer in network.layers)
+    calls = BLOCK * blocks + HEAD * heads * (place + 1)  # operations on arrays, however small
+    return calls + float(words * (place + 1) * (2 * size * d + blocks**2 * (place + 1) * d**3))
+
+
+def costs(network: Network, length: int) -> Iterator[float]:
+    """The cost of all words of one letter, of two, and so on, of each its last letter."""
+    words, letters = 1.0, len(network.embedding)
+    for place in range(len(network.padding), len(network.padding) + length):
+        yield cost(network, place, letters) * words
+        words *= letters
+
+
+def held(network: Network, place: int) -> int:
+    """Entries of the slopes of the widest tensor, for one word at a position."""
+    d, units = len(network.readout), (len(bias) for layer in network.layers for bias in layer.biases)
+    return int(d * max(network.readout.shape[1], *units) * 2 * len(network.layers) * (place + 1))
 
 
 Found = tuple[tuple[int, ...], Array]
 """The beginning of some words, and the least lead after it and each further letter."""
-TOGETHER = 1 << 24
-"""Entries of slopes held at once."""
+TOGETHER, MOST_HELD = 1 << 24, 1 << 25
+"""Entries of slopes that are held at once: for several words; for one, unless the network itself is large."""
 
 
 # Rule: all words up to a length.
@@ -144,12 +167,21 @@ def leads_of(
     """The leads on all words up to a length, beginning by beginning; ``outputs``: the tokens of states."""
     letters, d = network.embedding.shape
     path: list[Passed] = []
+    last, shown = len(network.padding) + length, np.array(outputs, dtype=np.int64)[automaton.shows]
+    # Each half block keeps its slopes by those before it, at this position and all before.
+    kept = max((len(network.layers) * d * last) ** 2, held(network, last))
+    fits = kept <= max(MOST_HELD, 16 * size_of(network))
+    require(fits, "words are too long for the memory of this check", "use a shorter length")
+    spent, prompt = 0.0, (cost(network, place, 1) for place in range(len(network.padding)))
+    for more in (*prompt, *costs(network, length)):
+        spent += more
+        budget.foresee(spent, "words")
     for token in network.padding:
+        budget.spend(cost(network, len(path), 1), "the prompt")
         path.append(after(network, token[None], path)[0].made)
-    last, shown = len(path) + length, np.array(outputs, dtype=np.int64)[automaton.shows]
 
     def walk(word: tuple[int, ...], state: int, path: list[Passed]) -> Iterator[Found]:
-        rows = max(1, TOGETHER // (d**2 * 2 * len(network.layers) * (len(path) + 1)))
+        rows = max(1, TOGETHER // held(network, len(path)))
         for first in range(0, letters, rows):
             some = np.arange(first, min(first + rows, letters))
             budget.spend(cost(network, len(path), len(some)), "words")
@@ -178,8 +210,9 @@ def prove_words(net: Net, claim: Claim, witness: object, work: float | None) -> 
     margin = np.inf
     for word, leads in leads_of(network, claim.automaton, tokens["states"], length, Work(work or WORK)):
         least = int(leads.argmin())
-        read = " ".join(claim.letters[letter] for letter in (*word, least))
-        require(leads > 0, f"the right logit does not lead by more than rounding on the word {read}")
+        if not (leads > 0).all():
+            read = " ".join(claim.letters[letter] for letter in (*word, least))
+            raise Refused(f"the right logit does not lead by more than rounding on the word {read}")
         margin = min(margin, float(leads[least]))
     return Verdict(True, margin, "")
 
