@@ -133,6 +133,16 @@ def test_an_examination_samples_words_of_training(runs: dict[str, Path]) -> None
     assert result.legal is not None
     assert result.legal.words < result.exact.words
     assert examine_run(trained, trained.automaton, effort=1e-9).habits.length == 300
+    # Some of these are listed, others drawn in twelve ways: they estimate no share of words.
+    assert "confidence" in result.sample.to_json()
+    assert "confidence" in result.sample.text("words")
+    assert not set(result.habits.to_json()) & {"low", "high", "confidence"}
+    assert "confidence" not in result.habits.text("words")
+
+
+@pytest.mark.parametrize(("wrong", "says"), [(0, " 100 %"), (1, " 99.9999 %"), (1 << 21, " 50 %")])
+def test_no_share_is_rounded_up_to_all(wrong: int, says: str) -> None:
+    assert says in ExactCount(22, 1 << 22, wrong, None, 1.0, 1.0).text()
 
 
 def test_a_sample_counts_words_and_keeps_the_earliest_error() -> None:

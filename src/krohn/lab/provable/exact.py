@@ -63,10 +63,12 @@ class ExactCount:
         return self.words / max(self.seconds, 1e-9)
 
     def text(self, which: str = "words") -> str:
-        """One line; ``which``: what the words are."""
+        """One line; ``which``: what the words are. No share is rounded up to 100 %."""
+        share = 100 * (1.0 - self.wrong / self.words)
         return (
             f"all {self.words:,} {which} of length {self.length}: {self.wrong:,} with an error, "
-            f"{100 * (1.0 - self.wrong / self.words):.6g} % right ({self.words_per_second:,.0f} words/s)"
+            f"{min(share, 99.9999) if self.wrong else share:.6g} % right "
+            f"({self.words_per_second:,.0f} words/s)"
         )
 
 
@@ -114,31 +116,34 @@ STICKINESS = (0.5, 0.9, 0.97)
 
 @dataclass(frozen=True)
 class SampledWords:
-    """``right`` of ``words`` words of ``length`` were answered right at every letter."""
+    """``right`` of ``words`` words of ``length`` were answered right at every letter.
+
+    Attributes:
+        drawn: whether words were drawn independently, and all alike: only then do they estimate a share.
+    """
 
     length: int
     words: int
     right: int
     wrong: Counterexample | None
+    drawn: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """Plain values; the interval encloses the true share of right words."""
+        counts = {"length": self.length, "words": self.words, "right": self.right}
+        if not self.drawn:
+            return counts
         low, high = clopper_pearson(self.right, self.words, CONFIDENCE)
-        return {
-            "length": self.length,
-            "words": self.words,
-            "right": self.right,
-            "low": low,
-            "high": high,
-            "confidence": CONFIDENCE,
-        }
+        return {**counts, "low": low, "high": high, "confidence": CONFIDENCE}
 
     def text(self, which: str) -> str:
         """One line; ``which``: what the words are."""
+        counts = f"{self.words:,} {which} of length {self.length}: {self.right:,} right at every position"
+        if not self.drawn:
+            return counts
         low, high = clopper_pearson(self.right, self.words, CONFIDENCE)
         return (
-            f"{self.words:,} {which} of length {self.length}: {self.right:,} right at every position; "
-            f"{100 * CONFIDENCE:g} % confidence that the share of such words is between "
+            f"{counts}; {100 * CONFIDENCE:g} % confidence that the share of such words is between "
             f"{low:.4f} and {high:.4f}"
         )
 
@@ -175,10 +180,12 @@ def _upper_tail(least: int, trials: int, p: float) -> float:
     return min(total, 1.0)
 
 
-def run_sample(forward: Forward, automaton: Semiautomaton, words: Words) -> SampledWords:
+def run_sample(
+    forward: Forward, automaton: Semiautomaton, words: Words, *, drawn: bool = True
+) -> SampledWords:
     """Runs the words; keeps the one with the earliest error."""
     result, wrong = first_wrong(forward, automaton, words)
-    return SampledWords(words.shape[1], len(words), len(words) - wrong, result)
+    return SampledWords(words.shape[1], len(words), len(words) - wrong, result, drawn)
 
 
 def uniform(automaton: Semiautomaton, length: int, seed: int = 0) -> Words:
@@ -274,7 +281,7 @@ def examine_run(
         count(trained, automaton, reach),
         None if may is None else count(trained, automaton, reach, may),
         run_sample(trained.forward, automaton, random),
-        run_sample(trained.forward, automaton, repeating),
+        run_sample(trained.forward, automaton, repeating, drawn=False),
     )
 
 
