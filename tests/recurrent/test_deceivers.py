@@ -1,6 +1,7 @@
 """Networks that an earlier version proved although they are wrong in torch: none may be proved."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -8,11 +9,13 @@ import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
+from krohn.check.arithmetic.sums import LEFT
 from krohn.check.recurrent.cells import GruCell, LstmCell
 from krohn.check.recurrent.stacks import DiagonalStack
 from krohn.lab.cards.recurrent_modules import states_in_training
 from krohn.proving.recurrent import close
-from krohn.recurrent.recurrent_network import states_of
+from krohn.proving.verification import verify
+from krohn.recurrent.recurrent_network import RecurrentNetwork, states_of
 from krohn.recurrent.recurrent_weights import WEIGHTS, gru
 from recurrent.judge import gated_logits, right, stack_logits
 from recurrent.test_lacking import FLIPFLOP, memory_of_one_bit
@@ -139,3 +142,26 @@ def test_a_gate_on_an_axis_turns_exactly_in_torch(chunks: bool) -> None:
     cell.tensors["h.0.mlp.in_bias"][:] = -(steep + 1)
     assert close(cell, automaton).chunked
     assert right(stack_logits(cell, word, chunks=chunks), automaton, word)
+
+
+@pytest.mark.parametrize("steep", [2.0**20, 2.0**22.3])
+def test_a_wrong_word_refutes_a_proof_for_one_order_of_sums(steep: float) -> None:
+    """Turns by fifths are rounded, and a steep read-out is right only if its sums are rounded as proved.
+
+    The steeper one is wrong in numpy and in torch where products and sums are fused, as on x86.
+    """
+    automaton, words = parse_spec("C5:01"), np.array(list(product(range(2), repeat=4)))
+    cell = WEIGHTS["diagonal"](automaton)
+    centre = -cell.tensors["h.0.mlp.in_bias"][0] - 1
+    cell.tensors["h.0.mlp.in"][2:4] *= np.float32(steep)
+    cell.tensors["h.0.mlp.in_bias"][:] = np.float32(-steep * centre - 1)
+    wrong = bool((states_of(cell, words) != automaton.simulate(words)).any())
+    if steep == 2.0**20:
+        assert not wrong
+        assert all(right(stack_logits(cell, word), automaton, word) for word in words.tolist())
+    assert close(cell, automaton).every_length  # from left to right
+    verdict = verify(RecurrentNetwork(cell, automaton))
+    assert verdict.claim.order == LEFT
+    assert verdict.certified != wrong
+    assert (verdict.counterexample is not None) == wrong
+    assert ("but a word is run wrong" in verdict.reason) == wrong

@@ -297,15 +297,21 @@ def _outcome(
     horizon: Horizon | None = None,
     net: Net | None = None,
 ) -> Verification:
-    """The result of a verification; the certificate is checked against ``net`` if that is given."""
+    """The result of a verification; the certificate is checked against ``net`` if that is given.
+
+    A wrong word refutes any proof: what is proved of one order of sums need not be the order of a device.
+    """
     claim, automaton = certificate.claim, identity.automaton
+    opinion, found = run_all(network.cell, automaton)
     verdict = None if net is None else _decide(network, net, certificate, closure)
-    done = verdict is not None and verdict.certified
     reached = max(closure.horizon or 0, 0 if horizon is None else horizon.length)
-    wrong = None if done else closure.counterexample
+    wrong = closure.counterexample or found
     if wrong is not None and claim.up_to is not None and len(wrong.word) > claim.up_to:
         wrong = None
+    done = verdict is not None and verdict.certified and wrong is None
     reason = "" if done else verdict.reason if verdict else closure.reason
+    if verdict is not None and verdict.certified and not done:
+        reason = f"proved for sums added {claim.order}, but a word is run wrong"
     if not reason and not done:
         reason = "the right logit does not lead after some word"
     text = (
@@ -315,12 +321,12 @@ def _outcome(
     result = Verification(
         certified=done,
         claim=claim,
-        margin=verdict.margin if verdict else 0.0,
+        margin=verdict.margin if verdict and done else 0.0,
         checks=(Check.exact(certificate.rules, 1, done, text),),
         counterexample=wrong,
         largest=reached,
         reason=reason,
-        second_opinion=run_all(network.cell, automaton)[0],
+        second_opinion=opinion,
         depth=_depth(network),
         identity=identity,
         certificate=certificate if done else None,
