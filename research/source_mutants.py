@@ -379,7 +379,7 @@ MUTANTS = [
         "tests/exporting/test_one_hypothesis_less.py -k trained",
     ),
     (
-        "network/lowering/heads.py",
+        "network/lowering/maps.py",
         "_tables(operation, context) if context.rounded else (False, False)",
         "(False, False)",
         "tests/construct/test_choices.py -k rounded",

@@ -83,16 +83,22 @@ def specs() -> tuple[str, ...]:
 
 def rows_of(name: str, sheet: str = WHOLE) -> list[Row]:
     """An experiment's published rows, without partial runs; of one sheet, if it has sheets."""
-    file = ROOT / "results" / f"{name}-small.jsonl"
+    rows = rows_in(ROOT / "results" / f"{name}-small.jsonl", name)
+    return [row for row in rows if row.get("sheet", sheet) == sheet and not row["partial"]]
+
+
+@cache
+def rows_in(file: Path, name: str) -> tuple[Row, ...]:
+    """All rows of a file, which is read once: eighteen tables ask for those of two files."""
     if not file.is_file():
-        return []
+        return ()
     with store_of_text(file) as store:
         cells = cells_of(store, name, Scale.SMALL)
         known = name in EXPERIMENTS  # the random automata are not, any more
         rows = EXPERIMENTS[name].table(cells) if known else [{**one.label, **summary(one)} for one in cells]
     for row in rows:
         row.setdefault("solved", row["max_accuracy"] >= SOLVED)
-    return [row for row in rows if row.get("sheet", sheet) == sheet and not row["partial"]]
+    return tuple(rows)
 
 
 def atlas_depths() -> dict[str, tuple[int, int]]:

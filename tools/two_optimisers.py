@@ -9,6 +9,7 @@ validation curve first reaches it. `python tools/published_tables.py` writes the
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from pathlib import Path
 from statistics import fmean, median, stdev
@@ -58,10 +59,11 @@ def interval(differences: Sequence[float]) -> tuple[float, float]:
     return fmean(differences), half
 
 
-def published() -> list[ResultCell]:
+@cache
+def published() -> tuple[ResultCell, ...]:
     """All cells of the depth map."""
     with store_of_text(ROOT / "results" / "depth-small.jsonl") as store:
-        return cells_of(store, "depth", Scale.SMALL)
+        return tuple(cells_of(store, "depth", Scale.SMALL))
 
 
 def both() -> dict[tuple[str, int], tuple[Way, Way]]:
