@@ -1,4 +1,4 @@
-"""Compiled networks kept on disk while the suite runs: many tests need the same ones as material.
+"""Compiled networks, and what pages show of them, kept on disk while the suite runs: many tests need the same.
 
 Tests of the compiler itself compile anew, and so does every test while some part of krohn is patched: what
 is kept must be what the sources, as they are, build. A change of any source begins with nothing. Pickle can
@@ -21,8 +21,11 @@ from types import ModuleType
 from typing import Any
 
 import krohn
+from krohn import functions
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct import compiling
 from krohn.construct.request import Request
+from krohn.explorer.page_data import LENGTH
 from krohn.network.compiled import CompiledNetwork
 
 ROOT = Path(__file__).parents[1]
@@ -41,8 +44,11 @@ BUILDERS = (
     "proving",
 )
 """Rooms whose code decides which network is built."""
+SHOWN_BY = ("krohn.explorer.page_data", "krohn.functions")
+"""Modules whose code decides what a page shows of it."""
 
 Build = Callable[[Request], CompiledNetwork]
+Describe = Callable[[Semiautomaton, int], dict[str, Any]]
 
 
 class KeptNetworks:
@@ -54,7 +60,7 @@ class KeptNetworks:
 
     def remember(self) -> None:
         """Takes the builders as they are now for unpatched."""
-        names = [name for room in BUILDERS for name in _modules(f"krohn.{room}")]
+        names = [*(name for room in BUILDERS for name in _modules(f"krohn.{room}")), *SHOWN_BY]
         self._known = {name: _members(import_module(name)) for name in names}
 
     def unpatched(self) -> bool:
@@ -80,21 +86,44 @@ class KeptNetworks:
 
         return kept
 
-    def _keep(self, network: CompiledNetwork, file: Path) -> None:
+    def keeping_machines(self, build: Describe) -> Describe:
+        """The same for what a page shows of an automaton's network: four test files open S4."""
+
+        @wraps(build)
+        def kept(automaton: Semiautomaton, length: int = LENGTH) -> dict[str, Any]:
+            if not self.on or not self.unpatched():
+                return build(automaton, length)
+            file = self.folder / f"{_hash((build.__name__, _about(automaton), length))}.pickle"
+            try:
+                machine: dict[str, Any] = pickle.loads(file.read_bytes())
+            except FileNotFoundError:
+                machine = build(automaton, length)
+                self._keep(machine, file)
+            return machine
+
+        return kept
+
+    def _keep(self, what: object, file: Path) -> None:
         """Whole or not at all: other workers may look for it now."""
         self.folder.mkdir(parents=True, exist_ok=True)
         part = file.with_suffix(f".{os.getpid()}")
-        part.write_bytes(pickle.dumps(network))
+        part.write_bytes(pickle.dumps(what))
         part.replace(file)
 
 
 def key_of(name: str, request: Request) -> str:
     """All that decides the network: the automaton with its names, and every option."""
-    automaton = request.automaton
     options = {item.name: getattr(request, item.name) for item in fields(request) if item.name != "automaton"}
-    about = (automaton.digest, automaton.name, automaton.state_names, automaton.letter_names, automaton.start)
-    shown = (automaton.observe, automaton.target, sorted(options.items()))
-    return hashlib.sha256(repr((name, about, shown)).encode()).hexdigest()[:32]
+    return _hash((name, _about(request.automaton), sorted(options.items())))
+
+
+def _about(automaton: Semiautomaton) -> tuple[object, ...]:
+    names = (automaton.name, automaton.state_names, automaton.letter_names)
+    return automaton.digest, *names, automaton.start, automaton.observe, automaton.target
+
+
+def _hash(parts: tuple[object, ...]) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
 def freeze(network: CompiledNetwork) -> None:
@@ -144,5 +173,6 @@ def install() -> KeptNetworks:
     result = KeptNetworks(folder)
     compiling.find_accepted = result.keeping(compiling.find_accepted)
     compiling.build = result.keeping(compiling.build)
+    functions.build_machine = result.keeping_machines(functions.build_machine)
     result.remember()
     return result

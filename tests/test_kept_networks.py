@@ -8,6 +8,7 @@ import pytest
 import krohn
 from kept_networks import KeptNetworks, key_of
 from krohn.construct.compiling import find_accepted, make_request
+from krohn.explorer.page_data import build_machine
 
 
 def keeping(folder: Path) -> KeptNetworks:
@@ -43,6 +44,21 @@ def test_nothing_is_kept_while_something_is_patched(tmp_path: Path, monkeypatch:
     monkeypatch.undo()
     build(make_request("C2", 4))
     assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_what_a_page_shows_is_built_once_and_is_what_is_built(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = []
+    monkeypatch.setattr("krohn.explorer.page_data.describe", lambda *_: built.append(1) or {"shown": built})
+    kept, c2 = keeping(tmp_path), krohn.parse_spec("C2")
+    show = kept.keeping_machines(build_machine)
+    assert show(c2, 3) == show(c2, 3) == {"shown": [1]}
+    assert show(c2, 4) == {"shown": [1, 1]}
+    assert show(krohn.parse_spec("C3"), 3) == {"shown": [1, 1, 1]}
+    monkeypatch.undo()  # something is patched, seen from where this began
+    assert show(c2, 3) == build_machine(c2, 3)
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_names_and_options_decide_the_key() -> None:

@@ -96,12 +96,14 @@ def look(browser: Chrome) -> Look:
     for name, left, right, top, height in boxes:
         block = image.crop((round(left), round(top), round(right), round(top + height)))
         fields = block.convert("L").resize((COLUMNS, ROWS), Image.Resampling.BOX)
-        pixels = np.asarray(block).astype(np.int64)
-        paper = np.median(pixels.reshape(-1, 3), axis=0)
+        planes = [np.ascontiguousarray(plane) for plane in np.moveaxis(np.asarray(block), 2, 0)]
+        paper = np.array([np.median(plane) for plane in planes])
+        apart = np.maximum.reduce([np.abs(2 * p.astype(np.int16) - int(2 * m)) for p, m in zip(planes, paper, strict=True)])
+        spread = np.maximum.reduce(planes) - np.minimum.reduce(planes)
         result[name] = {
             "paper": paper.astype(int).tolist(),
-            "ink": round(float((np.abs(pixels - paper).max(-1) > 40).mean()), 4),
-            "colour": round(float((np.ptp(pixels, axis=-1) > 40).mean()), 4),
+            "ink": round(float((apart > 80).mean()), 4),
+            "colour": round(float((spread > 40).mean()), 4),
             "sides": [round(left / image.width, 3), round(right / image.width, 3)],
             "top": round(top),
             "height": round(height),
