@@ -70,6 +70,8 @@ ATTACKS = (
     "test_docs.py::test_commands_in_the_documentation_succeed[kernel.md-0",
     "proving/test_mutants.py::test_no_wrong_mutant_is_certified",
     "recurrent/test_lacking.py::test_no_mutant_of_unread_silent_or_cancelled_parts",
+    # Of a campaign ``make slow`` runs a few samples, and ``make attacks`` the rest.
+    *("[rest]", "[rest-", "-rest]"),
 )
 """Long attacks on checker and Coq: ``make attacks`` runs them, continuous integration does not."""
 

@@ -3,6 +3,7 @@
 A long campaign of the same test is in ``research/containment.py``.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -24,7 +25,9 @@ from krohn.network.transformer import Head, Layer, Mlp, Transformer, logits
 from krohn.recurrent.recurrent_network import PlainSums
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
-NETWORKS = {"scan": range(20), "layered": range(16), "export": range(12)}
+FEW = {"scan": range(0, 20, 3), "layered": range(0, 16, 3), "export": (0, 1, 4, 5, 8, 9)}
+"""Even and odd numbers: they are run in other ways."""
+REST = {kind: sorted({*range(count)} - {*FEW[kind]}) for kind, count in (("scan", 20), ("layered", 16), ("export", 12))}
 
 
 def left(seed: int, kind: str, ways: int = 4) -> tuple[int, list[tuple[str, str, float]]]:
@@ -38,10 +41,11 @@ def left(seed: int, kind: str, ways: int = 4) -> tuple[int, list[tuple[str, str,
     return violations(network, automaton, dtype, length, witness, words, few)[1:]
 
 
-@every("kind", NETWORKS)
-def test_no_tensor_of_a_generated_network_leaves_its_box(kind: str) -> None:
+@pytest.mark.parametrize("networks", [FEW, REST], ids=["few", "rest"])
+@every("kind", FEW)
+def test_no_tensor_of_a_generated_network_leaves_its_box(kind: str, networks: dict[str, Sequence[int]]) -> None:
     claims = 0
-    for seed in NETWORKS[kind]:
+    for seed in networks[kind]:
         made, found = left(seed, kind)
         assert not found, (seed, found)
         claims += made

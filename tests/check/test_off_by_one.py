@@ -73,12 +73,14 @@ def spread(places: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     return places[:: max(1, len(places) // MOST)]
 
 
+@pytest.mark.parametrize("part", ["few", "rest"])
 @pytest.mark.parametrize(("spec", "method"), SUBJECTS)
-def test_one_number_that_is_off_by_one_proves_nothing_wrong(spec: str, method: str) -> None:
+def test_one_number_that_is_off_by_one_proves_nothing_wrong(spec: str, method: str, part: str) -> None:
     network, automaton, text, wrong = subject(spec, method)
     witness, refused = json.loads(text), 0
     assert check(network, automaton, "float32", LENGTH, witness).certified
-    for number, place in enumerate(spread(list(whole_numbers(witness)))):
+    places = list(enumerate(spread(list(whole_numbers(witness)))))
+    for number, place in [(n, place) for n, place in places if (n % 4 in (0, 3)) == (part == "few")]:
         broken = moved(witness, {place: (-1, 1)[number % 2]})
         verdict = check(network, automaton, "float32", LENGTH, broken)
         refused += not verdict.certified
@@ -87,9 +89,10 @@ def test_one_number_that_is_off_by_one_proves_nothing_wrong(spec: str, method: s
     assert refused
 
 
+@pytest.mark.parametrize("part", ["few", "rest"])
 @pytest.mark.parametrize(("spec", "method"), SUBJECTS)
 def test_no_pair_of_numbers_off_by_one_proves_an_automaton_with_another_transition(
-    spec: str, method: str
+    spec: str, method: str, part: str
 ) -> None:
     network, _, text, wrong = subject(spec, method)
     witness = json.loads(text)
@@ -98,6 +101,8 @@ def test_no_pair_of_numbers_off_by_one_proves_an_automaton_with_another_transiti
     for number in range(20):
         pair = [places[at] for at in dice.choice(len(places), size=2, replace=False)]
         broken = moved(witness, {place: int(dice.choice([-1, 1])) for place in pair})
+        if (number % 2 == 0) != (part == "few"):
+            continue
         other = wrong[number % len(wrong)]
         assert not check(network, other, "float32", LENGTH, broken).certified, pair
 

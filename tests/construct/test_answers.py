@@ -48,8 +48,11 @@ FAMILIES = {
 EFFORT = 0.03
 
 
+@pytest.mark.parametrize("part", ["few", "rest"])
 @every("name", FAMILIES)
-def test_hard_families_are_answered_within_their_units(name: str) -> None:
+def test_hard_families_are_answered_within_their_units(name: str, part: str) -> None:
+    if (list(FAMILIES).index(name) % 2 == 0) != (part == "few"):
+        return
     automaton = Semiautomaton.from_letters(FAMILIES[name])
     request = Request(automaton, 12, effort=EFFORT)
     budget = request.budget()

@@ -1,12 +1,16 @@
 """The edge between the theorem and the run: what is certified, what is named, and who may deceive whom."""
 
+import io
 import json
 import os
 import shutil
 import stat
 import subprocess
 import sys
+from contextlib import redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.coq.asking import output_of
@@ -14,9 +18,8 @@ from tests.coq.asking import output_of
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.coq.certificate_text import HEAD, TRANSFORMER_HEAD
-from krohn.coq.coqc import AXIOMS, ORDER, CoqFailed, check_text, development
+from krohn.coq.coqc import AXIOMS, ORDER, CoqFailed, CoqVerdict, check_text, development
 from krohn.coq.stored import digest_of, stored_network
-from krohn.proving.kernel import kernel_verdict
 from krohn.proving.outcome import SecondOpinion
 from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
@@ -44,9 +47,11 @@ def test_one_order_is_not_certified(coq: Path, tmp_path: Path, capsys: pytest.Ca
 def test_words_that_are_run_wrong_are_not_certified(
     coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Coq's yes to this network is that of the next test."""
     net = str(written(tmp_path / "net", "C2", "rankone"))
-    opinion = SecondOpinion(12, 4096, 4095, "float32")
+    opinion, yes = SecondOpinion(12, 4096, 4095, "float32"), CoqVerdict(True, 1.0, AXIOMS, "8.16.1", 1.0, 500)
     monkeypatch.setattr("krohn.proving.kernel.run_all", lambda *_: (opinion, None))
+    monkeypatch.setattr("krohn.proving.kernel.check_text", lambda text: yes)
     assert run(["verify", net, "--kernel"]) == 1
     text = capsys.readouterr().out
     assert text.startswith(
@@ -55,12 +60,26 @@ def test_words_that_are_run_wrong_are_not_certified(
     assert "proved by Coq" in text
 
 
-def test_schedule_axioms_and_digests_are_in_the_verdict(
-    coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    net, proof = written(tmp_path / "net", "C2", "rankone"), tmp_path / "proof.v"
-    assert run(["verify", str(net), "--kernel", "--out", str(proof), "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+@dataclass(frozen=True)
+class Proved:
+    """A network that Coq has accepted, the answer of the command, and what it wrote."""
+
+    net: Path
+    proof: Path
+    answer: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def proved(coq: Path, tmp_path_factory: pytest.TempPathFactory) -> Proved:
+    folder = tmp_path_factory.mktemp("proved")
+    net, proof, out = written(folder / "net", "C2", "rankone"), folder / "proof.v", io.StringIO()
+    with redirect_stdout(out):
+        assert run(["verify", str(net), "--kernel", "--out", str(proof), "--json"]) == 0
+    return Proved(net, proof, json.loads(out.getvalue()))
+
+
+def test_schedule_axioms_and_digests_are_in_the_verdict(proved: Proved) -> None:
+    net, proof, answer = proved.net, proved.proof, proved.answer
     automaton = parse_spec("C2")
     assert answer["kernel"]["schedule"] == "letter by letter"
     assert answer["kernel"]["order"] == "any order"
@@ -117,9 +136,12 @@ def compiled(library: Path, folder: Path) -> int:
     return subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode
 
 
-def test_the_readers_file_is_not_deceived_by_names_defined_anew(coq: Path, tmp_path: Path) -> None:
-    verdict = kernel_verdict(written(tmp_path / "net", "C2", "rankone"), out=tmp_path / "proof.v")
-    assert verdict.certified
+def test_the_readers_file_is_not_deceived_by_names_defined_anew(
+    coq: Path, proved: Proved, tmp_path: Path
+) -> None:
+    assert proved.answer["certified"]
+    for name in ("proof.v", "proof.reader.v"):
+        shutil.copy(proved.proof.with_name(name), tmp_path)
     assert compiled(coq, tmp_path) == 0
     answer = read_by(coq, tmp_path)
     assert answer.returncode == 0, answer.stderr

@@ -152,8 +152,10 @@ def broken(cell, rng):
     return type(cell).of(tensors, cell.options)
 
 
+@pytest.mark.parametrize("part", ["few", "rest"])
 @pytest.mark.parametrize("kind", CELLS)
-def test_no_mutant_is_proved_and_wrong(kind) -> None:
+def test_no_mutant_is_proved_and_wrong(kind, part) -> None:
+    """The first half of what is drawn for each automaton, or the second."""
     rng = np.random.default_rng(5)
     refuted = 0
     for name in ("C3", "FlipFlop", "D8" if kind != "deltaproduct" else "abab"):
@@ -161,8 +163,8 @@ def test_no_mutant_is_proved_and_wrong(kind) -> None:
         original = WEIGHTS[kind](automaton)
         words = np.array([*itertools.product(range(automaton.num_letters), repeat=5)])
         truth = np.array([automaton.run(word) for word in words])
-        for _ in range(6):
-            cell = broken(original, rng)
+        cells = [broken(original, rng) for _ in range(6)]
+        for cell in cells[:3] if part == "few" else cells[3:]:
             proof = close(cell, automaton, limit=400)
             wrong = (RecurrentNetwork(cell, automaton).run(words) != truth).any()
             assert not (proof.every_length and wrong)
@@ -172,7 +174,7 @@ def test_no_mutant_is_proved_and_wrong(kind) -> None:
                 assert run[-1] == got != automaton.run(word)[-1]
                 assert (run[:-1] == automaton.run(word)[:-1]).all()
                 refuted += 1
-    assert refuted >= 4
+    assert refuted >= 2
 
 
 def test_a_network_that_returns_to_the_start_with_a_wrong_answer_is_refuted() -> None:
