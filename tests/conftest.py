@@ -166,7 +166,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Tests that only use networks share them; those of the compiler and of commands compile anew."""
-    KEPT.on = item.path.relative_to(Path(__file__).parent).parts[0] in kept_networks.USERS
+    KEPT.on = item.nodeid.removeprefix("tests/").startswith(kept_networks.USERS)
 
 
 def pytest_collection_finish() -> None:
