@@ -1,4 +1,4 @@
-"""Compiled networks, and what pages show of them, kept on disk while the suite runs: many tests need the same.
+"""Compiled networks, and what pages show of them, kept on disk while the suite runs: many tests need them.
 
 Tests of the compiler itself compile anew, and so does every test while some part of krohn is patched: what
 is kept must be what the sources, as they are, build. A change of any source begins with nothing. Pickle can

@@ -27,7 +27,10 @@ from krohn.recurrent.recurrent_weights import WEIGHTS
 
 FEW = {"scan": range(0, 20, 3), "layered": range(0, 16, 3), "export": (0, 1, 4, 5, 8, 9)}
 """Even and odd numbers: they are run in other ways."""
-REST = {kind: sorted({*range(count)} - {*FEW[kind]}) for kind, count in (("scan", 20), ("layered", 16), ("export", 12))}
+REST = {
+    kind: sorted({*range(count)} - {*FEW[kind]})
+    for kind, count in (("scan", 20), ("layered", 16), ("export", 12))
+}
 
 
 def left(seed: int, kind: str, ways: int = 4) -> tuple[int, list[tuple[str, str, float]]]:
@@ -43,7 +46,9 @@ def left(seed: int, kind: str, ways: int = 4) -> tuple[int, list[tuple[str, str,
 
 @pytest.mark.parametrize("networks", [FEW, REST], ids=["few", "rest"])
 @every("kind", FEW)
-def test_no_tensor_of_a_generated_network_leaves_its_box(kind: str, networks: dict[str, Sequence[int]]) -> None:
+def test_no_tensor_of_a_generated_network_leaves_its_box(
+    kind: str, networks: dict[str, Sequence[int]]
+) -> None:
     claims = 0
     for seed in networks[kind]:
         made, found = left(seed, kind)

@@ -182,7 +182,9 @@ HARMLESS = {
 }
 """Changes that leave the answers of a network right: not attacks."""
 ATTACKS = [(kind, change) for kind in BASES for change in CHANGES if (kind, change.__name__) not in HARMLESS]
-FEW = [(kind, change) for kind, change in ATTACKS if (list(BASES).index(kind) + CHANGES.index(change)) % 2 == 0]
+FEW = [
+    (kind, change) for kind, change in ATTACKS if (list(BASES).index(kind) + CHANGES.index(change)) % 2 == 0
+]
 """Each change in some networks, in each network some changes; ``make attacks`` has the rest."""
 REST = [attack for attack in ATTACKS if attack not in FEW]
 

@@ -98,7 +98,9 @@ def look(browser: Chrome) -> Look:
         fields = block.convert("L").resize((COLUMNS, ROWS), Image.Resampling.BOX)
         planes = [np.ascontiguousarray(plane) for plane in np.moveaxis(np.asarray(block), 2, 0)]
         paper = np.array([np.median(plane) for plane in planes])
-        apart = np.maximum.reduce([np.abs(2 * p.astype(np.int16) - int(2 * m)) for p, m in zip(planes, paper, strict=True)])
+        apart = np.maximum.reduce(
+            [np.abs(2 * p.astype(np.int16) - int(2 * m)) for p, m in zip(planes, paper, strict=True)]
+        )
         spread = np.maximum.reduce(planes) - np.minimum.reduce(planes)
         result[name] = {
             "paper": paper.astype(int).tolist(),
