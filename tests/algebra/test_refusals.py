@@ -55,6 +55,11 @@ NO_ELEMENTS = ((0, 1, 2, 3), (3, 2, 1, 0), (0, 0), (9, 0, 0, 0))
         ),
         (
             LimitExceeded,
+            r"at most 400,000 entries .* 362,880 states × 8 letters: raise --effort to 8 ",
+            lambda: analyze(zoo("S9")),
+        ),
+        (
+            LimitExceeded,
             "at most 3,124 elements to be listed",
             lambda: list_elements(letters_of(CASES["T5"]), limit=3124),
         ),

@@ -1,5 +1,6 @@
 """Building blocks of weights and verdicts: codes, actions, blocks, small actions, series, rows."""
 
+import time
 from itertools import product
 
 import numpy as np
@@ -11,7 +12,7 @@ from every import every
 from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup, block_images
 from krohn.automata.semiautomaton import Semiautomaton, reachable
-from krohn.automata.zoo import parse_spec
+from krohn.automata.zoo import parse_spec, zoo
 from krohn.errors import LimitExceeded
 from krohn.recurrent import one_step, stack_weights
 from krohn.recurrent.capability import capability
@@ -295,3 +296,13 @@ def test_points_of_columns_are_enough() -> None:
             for kind, images in layer:
                 assert max(images) < result.points
                 assert kind == "reset" or sorted(images) == list(range(len(images)))
+
+
+def test_what_is_searched_of_large_automata_is_bounded() -> None:
+    begin = time.process_time()
+    assert len(small_action(zoo("C300").letters)[0]) == 300  # blocks are tried with one of its 299 letters
+    assert time.process_time() - begin < 6
+    assert idempotent_pair(zoo("T3xC100")) is None
+    assert idempotent_pair(zoo("T3xC10")) is not None
+    with pytest.raises(LimitExceeded, match="choose deltaproduct"):
+        block_length(in_columns(zoo("C500:01")))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
-from math import inf
+from math import ceil, inf
 from typing import Any
 
 from krohn.algebra.green import Eggbox, GreenCounts
@@ -94,6 +94,8 @@ def _some(names: Sequence[str], separator: str) -> str:
 # elements; its size and Green's relations are added where the limits allow.
 
 
+MAX_TABLE = 400_000
+"""Entries of the largest table, states × letters, that is analysed at effort 1; S8 has 322,560."""
 _GREEN_CLASSES = 20_000  # up to this many R-classes, Green's classes are counted
 
 
@@ -182,9 +184,9 @@ def analyze(automaton: AutomatonLike, *, effort: float = 1.0) -> Analysis:
 
     For a minimal DFA it is the report of the syntactic monoid.
 
-    ``effort`` bounds the image sets that are searched (needed for the verdict, unless the letters that
-    permute all states generate a group that is not solvable), and the R-classes (needed only for the size of
-    the semigroup); 10 allows ten times as many.
+    ``effort`` bounds the table, the image sets that are searched (needed for the verdict, unless the letters
+    that permute all states generate a group that is not solvable), and the R-classes (needed only for the
+    size of the semigroup); 10 allows ten times as many.
 
     Example:
         >>> report = krohn.analyze("S5")
@@ -194,6 +196,12 @@ def analyze(automaton: AutomatonLike, *, effort: float = 1.0) -> Analysis:
     automaton = as_automaton(automaton)
     if not 0 < effort < inf:
         raise InvalidInput(f"the effort must be a number above 0; got {effort}")
+    if automaton.table.size > MAX_TABLE * max(1.0, effort):
+        raise LimitExceeded(
+            f"a table of at most {MAX_TABLE:,} entries is analysed in a minute; this one has "
+            f"{automaton.num_states:,} states × {automaton.num_letters:,} letters: raise --effort to "
+            f"{ceil(automaton.table.size / MAX_TABLE)} (effort= in Python), or take a smaller automaton"
+        )
     result = _report(automaton, effort)
     part = reachable(automaton)
     if part is automaton:

@@ -14,7 +14,7 @@ from krohn.cli.output import emit, json_option, note
 @click.argument("spec")
 @click.option("--eggbox", is_flag=True, help="Print the eggbox picture of Green's classes.")
 @click.option("--svg", type=OutputFile(".svg"), help="Write the eggbox picture to this file.")
-@effort("How hard to search; 10 allows ten times the image sets and R-classes.")
+@effort("How hard to search; 10 allows ten times the states, image sets and R-classes.")
 @json_option
 def command(spec: str, eggbox: bool, svg: Path | None, effort: float, as_json: bool) -> None:
     """Report the algebra of SPEC: semigroup, groups, and the circuit class of its states.

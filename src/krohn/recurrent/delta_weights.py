@@ -75,13 +75,15 @@ def small_action(letters: tuple[Permutation, ...]) -> tuple[Permutation, ...]:
     while front:
         result: dict[int, tuple[Permutation, ...]] = {}
         for action in front.values():
+            # Blocks of the generators are blocks of the group, so the other letters need not be tried.
+            few = PermutationGroup(action, len(action[0])).few_generators or action[:1]
             for point in range(1, len(action[0])):
-                labels = finest_congruence(action, [(0, point)])
+                labels = finest_congruence(few, [(0, point)])
                 size = max(labels) + 1
                 if 1 < size < len(action[0]) and size not in result:
-                    smaller = tuple(block_images(letter, labels) for letter in action)
-                    if PermutationGroup(smaller, size).order == order:
-                        result[size] = smaller
+                    blocks = PermutationGroup([block_images(letter, labels) for letter in few], size)
+                    if blocks.order == order:
+                        result[size] = tuple(block_images(letter, labels) for letter in action)
         front = {size: result[size] for size in sorted(result, reverse=True)[-_FRONT:]}
         best = min([best, *front.values()], key=lambda action: len(action[0]))
     return best
@@ -197,7 +199,7 @@ def _stack(cascade: Cascade) -> Columns:
 def move(value: Value, action: Action) -> Places:
     """Places after a move or a reset."""
     kind, images = action
-    return images if kind == "reset" else tuple(images[place] for place in value)
+    return images if kind == "reset" else tuple(map(images.__getitem__, value))
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,8 @@ class _ReflectionMachine:
 
 MAX_WORK = 500
 """Most distinct block actions that a layer may have pending."""
+MAX_PLACES = 20_000_000
+"""Most places that are moved to find them, for one length of blocks."""
 
 
 def deltanet(automaton: Semiautomaton) -> DeltaStack:
@@ -228,11 +230,11 @@ def _blocks(plain: Columns) -> tuple[int, list[_StepLevel]]:
 
 def _products(actions: Sequence[Action]) -> list[Action]:
     found: dict[Action, None] = {}
-    for pair in product(actions, repeat=2):
+    most = MAX_PLACES // max(len(images) for _, images in actions)
+    for number, pair in enumerate(product(actions, repeat=2)):
         found[compose_actions(pair)] = None
-        if (
-            len(found) > MAX_WORK
-        ):  # as soon as it is: of many letters on many points there are no end of pairs
+        # As soon as it is: of many letters on many points there are no end of pairs.
+        if len(found) > MAX_WORK or number > most:
             raise LimitExceeded(
                 f"one step for each letter is built where blocks of letters do at most {MAX_WORK} different "
                 "things to a layer; this automaton has more: choose deltaproduct"

@@ -29,6 +29,8 @@ MAX_STATES = 300
 """Most states for which the cascade is built to count layers."""
 MAX_ELEMENTS = 5_000
 """Largest semigroup searched for pairs of idempotents."""
+MAX_IMAGES = 40_000_000
+"""Images of states, of all elements times all letters, that this search may compute."""
 
 SARROF = "Sarrof, Veitsman, Hahn 2024 (arXiv 2405.17394)"
 GRAZZI = "Grazzi et al. 2025 (arXiv 2411.12537)"
@@ -336,7 +338,7 @@ def two_series(group: PermutationGroup) -> int:
 def idempotent_pair(automaton: Semiautomaton) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
     """Words for two different idempotents with the same image of two or more states, if any."""
     try:
-        elements = list_elements(automaton.letters, MAX_ELEMENTS)
+        elements = list_elements(automaton.letters, min(MAX_ELEMENTS, MAX_IMAGES // automaton.table.size))
     except LimitExceeded:
         return None
     first: dict[frozenset[int], int] = {}
