@@ -1,5 +1,6 @@
 """Validation of numbers, names and words, and round trips."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +65,13 @@ def test_stacks_are_named_by_their_brackets_while_names_are_short() -> None:
     assert deep.state_names[:3] == ("0", "1", "2")  # 200 million brackets otherwise
     assert deep.run([0, 0, 1, 1, 1]) == [1, 2, 1, 0, 20_001]
     assert sum(map(len, dyck(4_000, 1).state_names)) == 4_000 * 4_001 // 2 + len("empty" + "sink")
+
+
+def test_one_long_word_takes_no_longer_than_a_few_loops_over_it() -> None:
+    automaton = krohn.zoo("S4")
+    word = np.random.default_rng(0).integers(8, size=100_000)
+    begin = time.process_time()
+    states = automaton.run(word.tolist())
+    middle = time.process_time()
+    assert krohn.simulate(automaton, word).tolist() == states
+    assert time.process_time() - middle < 4 * (middle - begin)

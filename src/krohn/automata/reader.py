@@ -11,7 +11,6 @@ from krohn.automata.diagram import accepting
 from krohn.automata.semiautomaton import Semiautomaton, Words, check_words
 from krohn.errors import InvalidInput, Unsupported
 
-_FEW = 8  # words of one length up to which a plain loop is quicker
 Letters = npt.NDArray[np.int64]
 
 
@@ -116,12 +115,5 @@ def answer_all(
 
 
 def states_of_all(automaton: Semiautomaton, words: list[list[int]]) -> list[list[int]]:
-    """States of words of any lengths; for a few of one length a loop is quicker than arrays."""
-
-    def answer(batch: Letters) -> Iterable[list[int]]:
-        if len(batch) <= _FEW:
-            return [automaton.run(word) for word in batch.tolist()]
-        result: list[list[int]] = automaton.simulate(batch).tolist()
-        return result
-
-    return answer_all(words, answer)
+    """States of words of any lengths."""
+    return answer_all(words, lambda batch: automaton.simulate(batch).tolist())

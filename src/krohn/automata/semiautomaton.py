@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence, Sized
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
+from itertools import accumulate
 from math import factorial, inf
 from operator import index
 from typing import Any, Literal, Self, TypeVar, cast
@@ -27,6 +28,7 @@ Target = Literal["state", "observation"]
 _SHOWN = 20  # letter names listed in an error
 # Words are run in groups whose letters and states stay in the processor's cache.
 _GROUP = 8_192
+_FEW = 8  # words of one length up to which a plain loop is quicker
 
 Word = str | Iterable[int | str]
 """Letters as numbers or names, or the whole word as one string."""
@@ -245,19 +247,17 @@ class Semiautomaton:
 
         Letters are numbers or names: ``zoo("abab").run("abab")``, ``zoo("Grid4").run(["R", "R", "L"])``.
         """
-        state = self.first(start)
-        states = []
-        for letter in letter_numbers(word, self.letter_names):
-            state = self.step(state, letter)
-            states.append(state)
-        return states
+        letters = letter_numbers(word, self.letter_names)
+        return list(accumulate(letters, self.step, initial=self.first(start)))[1:]
 
     def simulate(self, words: Words, start: int | None = None) -> npt.NDArray[np.unsignedinteger[Any]]:
         """The state after each letter of a word, or of several words of one length."""
         given = check_words(self, words)
-        letters = np.atleast_2d(given)
-        first = self.first(start)
+        letters, first = np.atleast_2d(given), self.first(start)
         states = np.empty(letters.shape, dtype=letter_type(self.num_states))
+        if len(letters) <= _FEW:
+            rows = [self.run(word, first) for word in letters.tolist()]
+            return np.array(rows, dtype=states.dtype).reshape(given.shape)
         flat = np.ascontiguousarray(self.table, dtype=np.int64).ravel()
         for begin in range(0, len(letters), _GROUP):
             group = slice(begin, begin + _GROUP)

@@ -137,9 +137,7 @@ class Plan(ABC):
         """States after each letter, for words of shape (batch, length), by steps of the coordinates."""
         step, state = cache(self.step), cache(self.state)  # each step is taken once
         begin = self.coordinates(self.automaton.start if start is None else start)
-        runs = [
-            [state(here) for here in accumulate(word, step, initial=begin)][1:] for word in words.tolist()
-        ]
+        runs = [list(map(state, accumulate(word, step, initial=begin)))[1:] for word in words.tolist()]
         return np.array(runs, dtype=np.int32).reshape(words.shape)
 
     def _split(self, coordinates: Coordinates) -> list[Coordinates]:
