@@ -1,6 +1,7 @@
 """A command and the function of its name say the same of every kind of folder."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -157,3 +158,42 @@ def test_options_without_effect_are_refused(tmp_path, capsys) -> None:
         assert run(command.split()) == 2
         assert reason in capsys.readouterr().err
     assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "says"),
+    [
+        (f"--recheck {{net}}.json {option}", {"certificate": "{net}.json", **value}, "searches for nothing")
+        for option, value in (
+            ("--device cuda", {"device": "cuda"}),
+            ("--largest", {"largest": True}),
+            ("--effort 3", {"effort": 3.0}),
+        )
+    ]
+    + [
+        ("--kernel --largest", {"kernel": True, "largest": True}, "omit .*--largest"),
+        ("--kernel --chunks", {"kernel": True, "chunks": True}, "omit .*--chunks"),
+        ("--kernel --device cuda", {"kernel": True, "device": "cuda"}, "omit .*--device"),
+        ("--as-claimed", {"as_claimed": True}, "--as-claimed needs --recheck CERTIFICATE"),
+        ("--renamed", {"renamed": True}, "--renamed needs --automaton SPEC"),
+        ("--effort 0", {"effort": 0.0}, "above 0|x>0"),
+    ],
+)
+def test_verify_refuses_what_would_have_no_effect(
+    options: str,
+    given: dict[str, Any],
+    says: str,
+    folders: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    net = str(folders["compiled"])
+    certificate = tmp_path / "c.json"
+    krohn.verify(net, out=certificate)
+    status, payload = said(capsys, "verify", net, *options.replace("{net}.json", str(certificate)).split())
+    assert status == 2
+    assert re.search(says, payload["error"])
+    if "certificate" in given:
+        given = {**given, "certificate": certificate}
+    with pytest.raises(krohn.KrohnError, match=says):
+        krohn.verify(net, **given)

@@ -6,13 +6,11 @@ from typing import Any
 import click
 
 import krohn
-from krohn.cli.options import PATH, TOKENS, NetworkFolder, device, effort, typed_options
+from krohn.cli.options import PATH, TOKENS, NetworkFolder, device, effort
 from krohn.cli.output import emit, json_option, note
 
 OWN = ("krohn.json", "recurrent.json", "config.json", "export.json", "automaton.json", "result.json")
 """Files of a network, beside its tensors, that a certificate must not replace."""
-FOR_COQ = ("directory", "spec", "renamed", "out", "kernel", "largest", "as_json")
-"""Options that mean something to Coq, which proves float32 for all words of the network."""
 
 
 @click.command()
@@ -69,16 +67,13 @@ def command(
     \b
     Example:  krohn compile S4 --length 128 --out s4 && krohn verify s4 --automaton S4 --dtype float32
     """
-    if renamed and spec is None:
-        raise click.UsageError("--renamed needs --automaton SPEC")
-    if options["as_claimed"] and options["certificate"] is None:
-        raise click.UsageError("--as-claimed needs --recheck CERTIFICATE")
     if out is not None:
         _check_target(out, directory)
-    if kernel:
-        _refuse_others(options["dtype"])
-        options = {"kernel": True}
-    verdict = krohn.verify(directory, automaton=spec, renamed=renamed, out=out, **options)
+    if kernel and as_argument:
+        raise click.UsageError(
+            "--explain prints krohn's own proof, lemma by lemma; with --kernel leave it out"
+        )
+    verdict = krohn.verify(directory, automaton=spec, renamed=renamed, out=out, kernel=kernel, **options)
     if out is not None:
         note(verdict.written(out))
     emit(verdict.to_json(), as_json=as_json, text=verdict.argument if as_argument else verdict.text)
@@ -92,12 +87,3 @@ def _check_target(out: Path, directory: Path) -> None:
         raise click.UsageError("--out must not be a file of the network itself")
     if out.is_dir():
         raise click.UsageError(f"--out must be a file; {out} is a directory")
-
-
-def _refuse_others(dtype: str | None) -> None:
-    typed = typed_options(*FOR_COQ)
-    if typed and not (typed == ["--dtype"] and dtype == "float32"):
-        raise click.UsageError(
-            "--kernel proves float32 for all words a network was built for; omit --dtype, --length, "
-            "--explain, --recheck, --as-claimed, --chunks, --effort and --device"
-        )

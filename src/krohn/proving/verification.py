@@ -1,6 +1,7 @@
 """``verify``: one question and one form of answer for every kind of network."""
 
 from collections.abc import Callable
+from math import inf
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,18 +86,42 @@ def verify(
             written before Coq checks it.
     """
     meant = None if automaton is None else as_automaton(automaton)
-    if tokens is not None and kind_of(network) not in (STOCK, CALLABLE):
+    named = None if dtype is None else float_name(dtype)
+    asked = (named, _whole(length), meant, renamed, chunks, second_opinion, largest, effort, device, tokens)
+    question = Question(*asked)
+    _refuse_idle(network, question, certificate, kernel=kernel, as_claimed=as_claimed)
+    if kernel:
+        return _by_kernel(network, meant, renamed=renamed, out=out)
+    _check_target(out)  # fail before the work
+    if certificate is not None:
+        return _write(_recheck(network, certificate, question, as_claimed=as_claimed), out)
+    return _write(_verify(Path(network) if isinstance(network, str) else network, question), out)
+
+
+def _refuse_idle(network: Any, asked: Question, certificate: Any, *, kernel: bool, as_claimed: bool) -> None:
+    """Refuses options that would change nothing."""
+    if asked.tokens is not None and kind_of(network) not in (STOCK, CALLABLE):
         called = _called(kind_of(network))
         raise InvalidInput(f"--tokens is for a network that krohn did not write; {called} names its own")
-    if kernel:
-        plain = dtype in (None, "float32") and length is None and certificate is None
-        return _by_kernel(network, meant, plain=plain, renamed=renamed, out=out)
-    _check_target(out)  # fail before the work
-    length, named = _whole(length), None if dtype is None else float_name(dtype)
-    asked = (named, length, meant, renamed, chunks, second_opinion, largest, effort, device, tokens)
-    if certificate is not None:
-        return _write(_recheck(network, certificate, Question(*asked), as_claimed=as_claimed), out)
-    return _write(_verify(Path(network) if isinstance(network, str) else network, Question(*asked)), out)
+    if asked.renamed and asked.automaton is None:
+        raise InvalidInput("--renamed needs --automaton SPEC, whose names the network need not have")
+    if not 0 < asked.effort < inf:
+        raise InvalidInput(f"effort must be a number above 0; got {shown(asked.effort)}")
+    searches = asked.largest or asked.effort != 1.0 or asked.device != "cpu"
+    about = asked.dtype not in (None, "float32") or asked.length is not None or certificate is not None
+    if kernel and (searches or about or asked.chunks or as_claimed):
+        raise InvalidInput(
+            "--kernel proves float32 for all words a network was built for; omit --dtype, --length, "
+            "--recheck, --as-claimed, --chunks, --largest, --effort and --device"
+        )
+    if as_claimed and certificate is None:
+        raise InvalidInput(
+            "--as-claimed needs --recheck CERTIFICATE, which is asked for no more than it claims"
+        )
+    if searches and certificate is not None:
+        raise InvalidInput(
+            "--recheck searches for nothing and runs no words; omit --largest, --effort and --device"
+        )
 
 
 def _check_target(out: str | Path | None) -> None:
@@ -142,14 +167,10 @@ def _called(kind: str) -> str:
 
 
 def _by_kernel(
-    network: Any, meant: Semiautomaton | None, *, plain: bool, renamed: bool, out: str | Path | None
+    network: Any, meant: Semiautomaton | None, *, renamed: bool, out: str | Path | None
 ) -> Verification:
     from krohn.proving.kernel import kernel_verdict
 
-    if not plain:
-        raise InvalidInput(
-            "kernel proves float32, for all words a network was built for; omit dtype, length and certificate"
-        )
     if callable(network) and kind_of(network) in (STOCK, CALLABLE):
         raise InvalidInput("kernel proves compiled networks; got a callable")
     return kernel_verdict(network, meant, renamed=renamed, out=out)
