@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,7 @@ def test_a_long_word_is_explained_in_blocks_as_wide_as_a_terminal(
         wanted = [str(cell) for cell in cells if cell is not None]
         assert [cell for cell in shown if cell != "⊥"] == wanted
     text, about = both(capsys, "explain", net)
-    assert all(f"\nlayer {layer}" in text for layer in range(1, about["layers"] + 1))
+    assert all(f"\nblock {layer}" in text for layer in range(1, about["layers"] + 1))
 
 
 def test_long_lists_and_long_texts_are_shortened_or_wrapped() -> None:
@@ -241,3 +242,17 @@ def test_a_proof_by_boxes_is_printed_with_its_numbers_or_its_failure() -> None:
     assert "3 boxes closed under 2 steps; logit margin 1.25, widest side 0.5" in text
     failed = BoxProof(boxes, Verdict(False, 0.0, "a box grew"))
     assert failed.text("C3") == "not proved for words of every length: a box grew"
+
+
+@pytest.mark.parametrize(("name", "counts"), [("abab", "1 layer (2 blocks)"), ("C3", "1 layer (1 block)")])
+def test_explain_counts_layers_as_compile_does(
+    name: str, counts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["compile", name, "--length", "8", "--out", str(tmp_path / "net"), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert run(["explain", str(tmp_path / "net")]) == 0
+    text = capsys.readouterr().out
+    assert counts in text.splitlines()[0]
+    assert counts.startswith(f"{made['depth']} layer")
+    assert f"({made['blocks']} block" in counts
+    assert len(re.findall(r"(?m)^block \d+$", text)) == made["blocks"]

@@ -273,7 +273,7 @@ def _lines(explained: Explanation) -> Iterator[tuple[str, list[str]]]:
     yield "letter", list(explained.positions)
     for layer in range(explained.about["layers"] + 1):
         if layer:
-            yield f"layer {layer}", [""] * count
+            yield f"block {layer}", [""] * count
         for head, about in zip(explained.heads, explained.about["heads"], strict=True):
             if head.layer + 1 == layer:
                 sums = any(each["operation"] in ("PrefixSum", "PlaceSum") for each in about["operations"])

@@ -212,10 +212,11 @@ def in_words(network: CompiledNetwork) -> Json:
 
 
 def _meaning_lines(title: str, about: dict[str, Any]) -> Iterator[str]:
-    numbers = (about["layers"], "layer"), (len(about["registers"]), "register"), (len(about["heads"]), "head")
+    # As the theorems count them: blocks without heads go on with the MLP of the layer before.
+    depth = len({1, *(head["layer"] for head in about["heads"])}) if about["layers"] else 0
+    numbers = (depth, "layer"), (len(about["registers"]), "register"), (len(about["heads"]), "head")
     counts = [counted(number, noun) for number, noun in numbers]
-    if bare := about["layers"] - len({head["layer"] for head in about["heads"]}):
-        counts[0] += f" ({bare} without heads)"
+    counts[0] += f" ({counted(about['layers'], 'block')})"
     yield f"{title}: {', '.join(counts)}, words of at most {about['length']} letters\n"
     yield "registers that tokens and positions bring"
     words = {entry["name"]: entry["words"] for entry in about["registers"]}
@@ -223,7 +224,7 @@ def _meaning_lines(title: str, about: dict[str, Any]) -> Iterator[str]:
         if entry["layer"] == 0:
             yield from item_lines(entry["written_by"], _values(entry))
     for layer in range(1, about["layers"] + 1):
-        yield f"\nlayer {layer}"
+        yield f"\nblock {layer}"
         for head in about["heads"]:
             if head["layer"] == layer:
                 yield from item_lines(f"head {head['head']}", head["words"])
