@@ -526,3 +526,11 @@ def test_words_that_cannot_be_run_in_time_or_memory_are_refused_at_once() -> Non
         net = net_of_module(long, {"prompt": prompt, "letters": [0, 1, 2], "states": [0, 1]})
         verdict = check_certificate(net, certificate_for(net, automaton, length, "float32"))
         assert (verdict.certified, says in verdict.reason) == (not says, True)
+
+
+def test_a_large_network_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    with open(tmp_path / "model.safetensors", "wb") as stream:
+        stream.truncate(2_000_000_000)
+    with pytest.raises(krohn.KrohnError, match=r"at most 600,000,000 bytes is proved; .* has 2,000,000,000"):
+        krohn.verify(tmp_path, automaton="Parity")

@@ -4,9 +4,11 @@ A GPT-2 is proved on all words up to a length that can be enumerated, each by it
 rounding beside it. A callable is only run: nothing can be proved of it.
 """
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,22 +16,25 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.certificate import Certificate
-from krohn.check.files.folders import Net
+from krohn.check.files.folders import MODEL, Net, short
 from krohn.check.files.reader import Network
 from krohn.check.ground import Verdict
 from krohn.check.rules import check_certificate
-from krohn.check.transformer.words import WORK, costs, stock_network
-from krohn.errors import InvalidInput, KrohnError
+from krohn.check.transformer.words import WORK, checked_tokens, costs, stock_network
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 from krohn.network.gpt2.reference import BATCH, outputs_of, run_in_batches, states_of
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for, with_outputs
 from krohn.proving.claims import Identity, Question, certificate_about, claim_about
 from krohn.proving.compiled import one_thread
 from krohn.proving.outcome import CALLABLE, Counterexample, SecondOpinion, Verification
+from krohn.proving.witness.search import checkable_table
 from krohn.proving.word_search import MAX_WORDS, Runner, longest_of, run_every_word
 
 RULE_SET = "words"
 LONGEST = 12
 """Letters of the words that a callable is run on, unless it reads fewer."""
+MAX_BYTES = 600_000_000
+"""Bytes of the weights that are read to be proved: GPT-2's smallest has 548 million."""
 NOTHING_PROVED = "a callable can be run, not proved: save the network with transformers, if it is a GPT-2"
 
 
@@ -46,6 +51,11 @@ def enumerable(network: Network, longest: int, work: float) -> int:
 def verify_stock(network: Any, question: Question) -> Verification:
     """Proves a GPT-2 that krohn did not write, a folder or a module."""
     automaton = require_automaton(question.automaton, question.tokens)
+    if isinstance(network, str | Path) and (size := os.stat(Path(network) / MODEL).st_size) > MAX_BYTES:
+        raise LimitExceeded(
+            f"a GPT-2 of at most {MAX_BYTES:,} bytes is proved; {short(network)} has {size:,}: "
+            "take a smaller one"
+        )
     return verify_words(
         stock_of(network, automaton, question.tokens), Identity(automaton, by_user=True), question
     )
@@ -112,6 +122,8 @@ def verify_callable(network: Callable[..., Any], question: Question) -> Verifica
     most = min(most, LONGEST) if isinstance(most, int) and most > 0 else LONGEST
     wanted = question.length or longest_of(automaton.num_letters, BATCH, most)
     marks = tokens_for(automaton, question.tokens)
+    # How many tokens it knows is not said before it has run.
+    checked_tokens(Net(CALLABLE, {"tokens": marks, "vocab_size": 2**31}, {}), checkable_table(automaton))
     opinion, wrong = run_words(runner_of(network, marks), automaton, wanted)
     net = Net(CALLABLE, {"tokens": marks}, {})
     claim = replace(claim_about(net, automaton, wanted, "float32", None), network="")

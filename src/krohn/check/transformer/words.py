@@ -102,7 +102,7 @@ def stock_network(net: Net) -> Network:
         need(same, "lm_head.weight must be transformer.wte.weight, as tie_word_embeddings says")
     for name, tensor in tensors.items():
         need(tensor.dtype.kind == "f", f"{name} must be of floats")
-        tensors[name] = tensor.astype(np.float32)
+        tensors[name] = tensor.astype(np.float32, copy=False)
     sizes = [about[name] for name in SIZES[GPT2]]
     whole = whole_numbers(sizes[2], 2**20, least=1)
     sizes[3] = 4 * sizes[2] if whole and sizes[3] is None else sizes[3]
