@@ -1,8 +1,11 @@
 """What first users stumbled over: foreign files, words without spaces, misspelt names, long lines."""
 
+import errno
 import io
 import json
 import re
+import subprocess
+import sys
 import time
 from importlib import import_module
 from pathlib import Path
@@ -174,3 +177,19 @@ def test_an_automaton_in_place_of_a_network_is_to_be_compiled_first(
 
 def test_brackets_in_a_name_are_taken_off(capsys: pytest.CaptureFixture[str]) -> None:
     assert "did you mean Dyck2,3?" in refusal(capsys, "zoo Dyck(2,3)")
+
+
+def test_a_full_disk_is_named_in_words(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(krohn, "zoo", full)
+    assert run(["zoo"]) == 2
+    assert capsys.readouterr().err.startswith("error: there must be room for the output: No space left")
+
+
+def test_help_reads_no_metadata_of_packages() -> None:
+    code = "import sys, krohn.cli.process; sys.exit('email' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

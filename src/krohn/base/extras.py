@@ -4,7 +4,6 @@ A command names the packages themselves, so it works wherever krohn came from: a
 """
 
 import re
-from importlib.metadata import PackageNotFoundError, requires, version
 
 from krohn.errors import MissingDependency
 
@@ -47,18 +46,22 @@ def to_install(extra: str, package: str = "") -> str:
 
 def installed_version(requirement: str) -> str | None:
     """The installed version of a required package, whatever version is required; ``None`` if missing."""
+    from importlib import metadata  # on use: it takes as long as all of --help
+
     match = _NAME.match(requirement)
     try:
-        return version(match.group()) if match else None
-    except PackageNotFoundError:
+        return metadata.version(match.group()) if match else None
+    except metadata.PackageNotFoundError:
         return None
 
 
 def requirements() -> dict[str, list[str]]:
     """Required packages by extra, as the installed krohn states them; "" is krohn itself."""
+    from importlib import metadata
+
     try:
-        stated = requires("krohn") or []
-    except PackageNotFoundError:
+        stated = metadata.requires("krohn") or []
+    except metadata.PackageNotFoundError:
         return {}
     result: dict[str, list[str]] = {"": []}
     for line in stated:

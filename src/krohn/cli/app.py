@@ -1,5 +1,6 @@
 """The `krohn` command: a table of commands loaded on use, and the one error boundary."""
 
+import errno
 import os
 import re
 import sys
@@ -145,6 +146,8 @@ def _describe(error: KrohnError | OSError | UnicodeDecodeError) -> str:
         name = str(error.filename)
         shown = name if len(name) <= 120 else f"… {name[-118:]}"
         return f"{shown} must be a place that can be used: {error.strerror}; choose another"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"there must be room for the output: {error.strerror}; free some, or choose another place"
     return str(error)
 
 
