@@ -142,6 +142,21 @@ def test_wrong_arguments_are_refused_in_one_line(network: krohn.CompiledNetwork,
         (lambda: krohn.atlas("2", 2), "states must be int; got '2'"),
         (lambda: krohn.analyze("S3", effort="x"), "effort must be float; got 'x'"),
         (lambda: krohn.barrington(5), "formula must be str; got 5"),
+        (lambda: krohn.atlas(1, 2), "2 to 8 states over 1 to 6 letters; got 1 and 2"),
+        (lambda: krohn.atlas(2, 7), "2 to 8 states over 1 to 6 letters; got 2 and 7"),
+        (lambda: krohn.atlas(9, 2, sample=1), "2 to 8 states over 1 to 6 letters; got 9 and 2"),
+        (lambda: krohn.atlas(3, 2, sample=0), "must have an automaton and a seed ≥ 0; got 0"),
+        (lambda: krohn.atlas(3, 2, sample=1, seed=-1), "must have an automaton and a seed ≥ 0; got 1 and -1"),
+        *(
+            (lambda tokens=tokens: krohn.verify(len, automaton="Parity", tokens=tokens), text)
+            for tokens, text in (
+                ({"letters": [5], "states": [0, 1]}, "letters must be 2 numbers"),
+                ({"letters": [5, 5], "states": [0, 1]}, "letters must be different"),
+                ({"letters": [5, 6], "states": [0]}, "every output must have a token"),
+                ({"letters": [5, 6], "states": [0, "x"]}, "states must be numbers"),
+                ({"letters": [5, 6], "states": [0, -1]}, "states must be numbers"),
+            )
+        ),
         (lambda: krohn.save(network, 3), "directory must be str or Path; got 3"),
     ]
     for call, text in calls:
@@ -422,3 +437,10 @@ def test_a_suite_that_cannot_be_written_is_refused_before_the_work(monkeypatch: 
     monkeypatch.setattr("krohn.lab.suite.building.files_of", lambda entry: pytest.fail("it was built"))
     with pytest.raises(OSError, match="none"):
         krohn.suite.build("/proc/none/suite", "c2-cascade-plain")
+
+
+def test_zoo_takes_what_the_command_takes(tmp_path: Path) -> None:
+    krohn.dump_automaton(krohn.zoo("S3"), tmp_path / "s3.json")
+    assert krohn.zoo(str(tmp_path / "s3.json")) == krohn.zoo("S3")
+    assert krohn.zoo("regex:(ab)*") == krohn.from_regex("(ab)*")
+    assert krohn.zoo("table:01.10").table.tolist() == [[0, 1], [1, 0]]

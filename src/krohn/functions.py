@@ -15,7 +15,13 @@ from krohn.automata.datasets import loader, write_dataset, write_language
 from krohn.automata.reader import Reader, answer_all, states_of_all
 from krohn.automata.sampling import Sampler
 from krohn.automata.semiautomaton import Semiautomaton, Word, Words, check_words
-from krohn.automata.small import require_listable, sample_automata, small_automata
+from krohn.automata.small import (
+    MOST_LETTERS,
+    MOST_STATES,
+    require_listable,
+    sample_automata,
+    small_automata,
+)
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder, require, short
 from krohn.construct.compiling import compile
@@ -222,6 +228,13 @@ def atlas(
     The rows are what ``krohn atlas --json`` lists; ``to_frame()`` makes a DataFrame of them. ``progress`` is
     called with how many are done, and of how many.
     """
+    if not (2 <= states <= MOST_STATES and 1 <= letters <= MOST_LETTERS):
+        raise InvalidInput(
+            f"an atlas has automata of 2 to {MOST_STATES} states over 1 to {MOST_LETTERS} letters; "
+            f"got {states} and {letters}"
+        )
+    if seed < 0 or (sample is not None and sample < 1):
+        raise InvalidInput(f"a sample must have an automaton and a seed ≥ 0; got {sample} and {seed}")
     if sample is not None:
         chosen = sample_automata(states, letters, sample, seed)
     else:

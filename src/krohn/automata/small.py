@@ -10,6 +10,8 @@ from krohn.errors import LimitExceeded
 IN_VAIN = 10_000
 """Draws in a row without a new automaton, after which a sample is taken to have all there are."""
 MOST_TABLES = 2_000_000
+MOST_STATES, MOST_LETTERS = 8, 6
+"""Beyond these, finding isomorphic automata takes too long."""
 
 Table = tuple[tuple[int, ...], ...]
 

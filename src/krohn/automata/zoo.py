@@ -217,7 +217,8 @@ def zoo(name: str) -> Semiautomaton: ...
 def zoo(name: str | None = None) -> Semiautomaton | Zoo:
     """The automaton of that name: ``zoo("S4")``, ``zoo("C2xC2")``, ``zoo("Dyck4,8@top")``; else all names.
 
-    ``zoo().to_frame()`` lists them with their numbers of states and letters.
+    A pattern, a table and a file will do, as for ``krohn zoo``. ``zoo().to_frame()`` lists the names with
+    their numbers of states and letters.
 
     Example:
         >>> grid = krohn.zoo("Grid4")
@@ -225,7 +226,12 @@ def zoo(name: str | None = None) -> Semiautomaton | Zoo:
         (4, ('L', 'R'), [1, 2, 1])
     """
     if name is None:
-        return Zoo(zoo_names(), lambda each: entry(zoo(each)))
+        return Zoo(zoo_names(), lambda each: entry(named(each)))
+    return parse_spec(name)
+
+
+def named(name: str) -> Semiautomaton:
+    """The automaton of a name; no file is read."""
     text, at, observation = name.partition("@")
     # A product sign precedes a letter, the next factor's first; the x in Grid3x4 precedes a digit.
     factors = re.split(r"x(?=[A-Z]|abab)", text)
@@ -393,7 +399,7 @@ def parse_spec(text: str) -> Semiautomaton:
         return _from_table(text)
     if text.endswith(FILES) or os.sep in text:
         return load_automaton(text)
-    return zoo(text)
+    return named(text)
 
 
 def split_specs(text: str) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import zoo
+from krohn.automata.zoo import named
 from krohn.construct.compiling import compile
 from krohn.errors import KrohnError
 
@@ -92,7 +92,7 @@ def _attention(record: Replicate) -> dict[str, Any] | None:
     if not stored.get("maps") or not stored.get("states"):
         return None
     try:
-        automaton = zoo(spec)
+        automaton = named(spec)
     except KrohnError:
         return None
     states = [int(state) for state in stored["states"][0]][:SHOWN]

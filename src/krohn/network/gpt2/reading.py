@@ -11,7 +11,7 @@ import numpy.typing as npt
 from krohn.automata.files import load_automaton
 from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton, with_target
-from krohn.automata.zoo import zoo
+from krohn.automata.zoo import named as named_in_zoo
 from krohn.base.files import read_json
 from krohn.check.files.folders import Net
 from krohn.check.rules import read_net
@@ -49,7 +49,7 @@ def automaton_of_export(folder: Path, facts: dict[str, Any]) -> Semiautomaton:
     if facts["tokens"] is not None and len(facts["tokens"]["states"]) < count:
         raise InvalidFile(f"{folder}: export.json must have a token for each {facts['target']}")
     try:
-        named = zoo(facts["name"]) if isinstance(facts["name"], str) else stored
+        named = named_in_zoo(facts["name"]) if isinstance(facts["name"], str) else stored
     except KrohnError:
         named = stored
     return with_target(named if named.digest == stored.digest else stored, facts["target"])
