@@ -2,11 +2,12 @@
 
 ``python research/source_mutants.py`` applies each to a copy and runs the named tests; one that survives is
 printed (exit status 1). Run it before and after making the suite smaller. ``--only TEXT`` takes those
-whose file, change or tests have the text in them.
+whose file, change or tests have the text in them; ``--check`` runs nothing and says which cannot be applied.
 """
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -531,13 +532,43 @@ MUTANTS = [
 ]
 
 
+def unfit(root: Path, mutant: tuple[str, str, str, str]) -> str | None:
+    """Why the mutant cannot be applied, or no test can find it; ``None`` if all that it names is there."""
+    file, old, new, tests = mutant
+    path = root / "src" / "krohn" / file
+    if not path.is_file() or (count := path.read_text().count(old)) != 1:
+        return f"{file} must have {old!r} once; " + (
+            f"it has it {count} times" if path.is_file() else "no such file"
+        )
+    if old == new:
+        return f"{file}: {old!r} must become something else"
+    words = tests.split()
+    named = [root / word.partition("::")[0] for word in words if word.startswith("tests/")]
+    if not named or not all(place.exists() for place in named):
+        return f"{file}: there must be tests at {tests}"
+    for wanted in [words[at + 1] for at, word in enumerate(words) if word == "-k"]:
+        modules = [
+            one for place in named for one in (place.rglob("test_*.py") if place.is_dir() else [place])
+        ]
+        if not any(wanted in text for module in modules for text in (module.stem, *tests_in(module))):
+            return f"{file}: no test of {tests.partition(' -k')[0]} has {wanted!r} in its name"
+    return None
+
+
+def tests_in(module: Path) -> list[str]:
+    """Names of the tests of a module, with all its strings, which may be their parameters."""
+    return re.findall(r"^def (test_\w+)", module.read_text(), re.M) + re.findall(
+        r'"([^"\n]+)"', module.read_text()
+    )
+
+
 def survives(root: Path, mutant: tuple[str, str, str, str]) -> str | None:
     """Why the mutant survived; ``None`` if a test caught it."""
+    if why := unfit(root, mutant):
+        return why
     file, old, new, tests = mutant
     path = root / "src" / "krohn" / file
     original = path.read_text()
-    if original.count(old) != 1:
-        return f"{file} must have {old!r} once; it has it {original.count(old)} times"
     path.write_text(original.replace(old, new))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root / "src"), str(root / "tests")])}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests.split()]
@@ -570,9 +601,16 @@ def main() -> int:
         metavar="TEXT",
         help="only mutants with this text in their file, change or tests",
     )
+    parser.add_argument(
+        "--check", action="store_true", help="only whether each can be applied; nothing is run"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="number of processes, each in its own copy")
     options = parser.parse_args()
     chosen = [mutant for mutant in MUTANTS if any(options.only in part for part in mutant)]
+    if options.check:
+        left = [why for mutant in chosen if (why := unfit(ROOT, mutant))]
+        print("\n".join([*left, f"{len(chosen) - len(left)} of {len(chosen)} can be applied"]))
+        return 1 if left else 0
     left = []
     with tempfile.TemporaryDirectory() as folder, ThreadPool(options.jobs) as pool:
         copies: Queue[Path] = Queue()

@@ -59,7 +59,9 @@ def answers_of(cases: Iterable[tuple[StoredRun, Boxes]]) -> list[bool]:
     return [answer == "true" for answer in re.findall(r"= (true|false)", output_of("\n".join(text)))]
 
 
-def test_without_one_hypothesis_no_lstm_is_accepted(coq: Path) -> None:
+@pytest.mark.parametrize("part", ["few", "rest"])
+def test_without_one_hypothesis_no_lstm_is_accepted(coq: Path, part: str) -> None:
+    """Every second hypothesis, or the others."""
     run = one_unit()
     boxes, closed = grow(run)
     assert closed
@@ -104,8 +106,11 @@ def test_without_one_hypothesis_no_lstm_is_accepted(coq: Path) -> None:
     }
     # sizes are read off two tensors; without them there is no text
     cases = {name: case for name, case in cases.items() if {t.name for t in case[0].tensors} >= {"wte"}}
-    answers = dict(zip(cases, answers_of(cases.values()), strict=True))
-    assert answers == {name: name == "nothing" for name in cases}
+    assert len(cases) >= 22
+    lacking = [name for name in cases if name != "nothing"]
+    chosen = ["nothing", *(lacking[::2] if part == "few" else lacking[1::2])]
+    answers = dict(zip(chosen, answers_of(cases[name] for name in chosen), strict=True))
+    assert answers == {name: name == "nothing" for name in chosen}
 
 
 @pytest.mark.parametrize("name", ["c2", "grid4", "c3"])
