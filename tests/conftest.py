@@ -71,7 +71,7 @@ ATTACKS = (
     "proving/test_mutants.py::test_no_wrong_mutant_is_certified",
     "recurrent/test_lacking.py::test_no_mutant_of_unread_silent_or_cancelled_parts",
     # Of a campaign ``make slow`` runs a few samples, and ``make attacks`` the rest.
-    *("[rest]", "[rest-", "-rest]"),
+    *("[rest]", "[rest-", "-rest]", "[with the rest]"),
 )
 """Long attacks on checker and Coq: ``make attacks`` runs them, continuous integration does not."""
 
@@ -141,8 +141,20 @@ def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> 
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where slow tests are left out, files that hold no others are not even imported."""
-    return True if _is_slow(collection_path) and config.option.markexpr.startswith("not slow") else None
+    """Files that hold none of the tests that are asked for are not even imported."""
+    asked, is_test = config.option.markexpr, collection_path.name.startswith("test_")
+    if asked.startswith("not slow"):
+        return True if _is_slow(collection_path) else None
+    if asked.startswith("slow") and is_test and collection_path.suffix == ".py":
+        return None if _is_slow(collection_path) or _has_slow_tests(collection_path) else True
+    return None
+
+
+@cache
+def _has_slow_tests(path: Path) -> bool:
+    """Whether the text or the path of a file has what makes a test slow."""
+    text = f"{path}\n{path.read_text(encoding='utf-8')}"
+    return any(part in text for part in ("mark.slow", *(name.rpartition("::")[2] for name in SLOW_TESTS)))
 
 
 def _is_slow(path: Path) -> bool:
@@ -190,6 +202,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=reason))
         if _is_slow(item.path) or _in_parts(item, SLOW_TESTS):
             item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("slow") and not (_is_slow(item.path) or _has_slow_tests(item.path)):
+            raise pytest.UsageError(f"make slow would leave out {item.nodeid}, whose file does not say so")
         if _in_parts(item, ATTACKS):
             item.add_marker(pytest.mark.attack)
     items.sort(key=lambda item: item.path.stem not in LONG)

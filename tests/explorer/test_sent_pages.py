@@ -18,6 +18,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 import krohn
 from explorer.test_standalone_page import complaints
 from krohn.cli.app import run
+from krohn.explorer.trained_results import GALLERY
 from krohn.lab.models.architectures.gpt import GptConfig
 
 GPT: dict[str, Any] = json.loads((files("krohn.explorer") / "assets" / "gpt.json").read_text())
@@ -129,7 +130,16 @@ def test_a_bad_link_opens_the_page_and_says_nothing_wrong(browser: Chrome, page:
     assert complaints(browser) == []
 
 
-def test_a_link_into_a_gallery_opens_the_player(browser: Chrome, tmp_path: Path) -> None:
+FEW = ("S4", "A5", "Grid9", "Q8")
+
+
+@pytest.mark.parametrize("names", [FEW, GALLERY], ids=["few", "with the rest"])
+def test_a_link_into_a_gallery_opens_the_player(
+    browser: Chrome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]
+) -> None:
+    """Some automata of the gallery; all 19 are built by ``make attacks``, and kept in the site."""
+    assert set(FEW) < set(GALLERY)
+    monkeypatch.setattr("krohn.functions.GALLERY", names)
     path = tmp_path / "gallery.html"
     assert run(["explore", "--gallery", "--length", "6", "--out", str(path)]) == 0
     visit(browser, f"{path.as_uri()}#S4")
@@ -137,6 +147,7 @@ def test_a_link_into_a_gallery_opens_the_player(browser: Chrome, tmp_path: Path)
     assert shown(browser)["name"] == "S4"
     card = browser.find_element(By.CSS_SELECTOR, '.card[data-name="A5"]')
     assert "words up to 6 letters" in card.get_attribute("textContent")
+    assert len(browser.find_elements(By.CSS_SELECTOR, ".card[data-name]")) == len(names)
 
 
 PATTERNS = ("(a|b)*abb", "(aa)*", "a(b|c)*d", "(a|b)*a(a|b)(a|b)", "((ab)*|c+)?", "a{3}b*")
