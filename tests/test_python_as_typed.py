@@ -444,3 +444,11 @@ def test_zoo_takes_what_the_command_takes(tmp_path: Path) -> None:
     assert krohn.zoo(str(tmp_path / "s3.json")) == krohn.zoo("S3")
     assert krohn.zoo("regex:(ab)*") == krohn.from_regex("(ab)*")
     assert krohn.zoo("table:01.10").table.tolist() == [[0, 1], [1, 0]]
+
+
+def test_explain_says_what_the_parts_mean_as_the_command_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    net = krohn.compile("abab", 4, out=tmp_path / "net")
+    assert run(["explain", str(tmp_path / "net"), "--json"]) == 0
+    assert krohn.explain(net).to_json() == json.loads(capsys.readouterr().out)

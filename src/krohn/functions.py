@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +33,9 @@ from krohn.explorer.page_data import LONGEST as LONGEST
 from krohn.explorer.trained_results import GALLERY, results_view
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.compiled import load as load_compiled
-from krohn.network.explanation import Explanation, explain_word
+from krohn.network.explanation import Explanation, explain_word, view
 from krohn.network.gpt2.reading import ExportedNetwork, read_export
+from krohn.network.meaning import MeaningView
 from krohn.network.transformer import float_name
 from krohn.paper import barrington as formulas
 from krohn.paper.threshold_circuit import threshold_circuit
@@ -185,13 +186,17 @@ def forward_of(network: Reader, dtype: Any, device: str, *, chunks: bool = False
     return lambda words: network.forward(words, dtype)
 
 
+@overload
+def explain(network: Network) -> MeaningView: ...
+@overload
+def explain(network: Network, word: Word) -> Explanation: ...
 @plainly
-def explain(network: Network, word: Word) -> Explanation:
-    """What registers and heads of a compiled network hold and see on a word."""
+def explain(network: Network, word: Word | None = None) -> Explanation | MeaningView:
+    """What registers and heads of a compiled network mean, or what they hold and see on a word."""
     if not isinstance(network, CompiledNetwork):
         require(network, "explain needs", COMPILED)
         network = load_compiled(network)
-    return explain_word(network, word)
+    return view(network) if word is None else explain_word(network, word)
 
 
 @plainly
