@@ -74,7 +74,7 @@ slow: $(STAMP) browser coq ## Coq, browser, site, notebooks, Ray, wheel, fuzz, k
 	$(BIN)/python tests/golden/portable.py --small
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow and not attack"
 
-attacks: $(STAMP) browser coq ## the longest attacks on checker and Coq, some minutes: before a release, and after a change there
+attacks: $(STAMP) browser coq ## the longest attacks on checker and Coq, and samples that make slow leaves out: before a release, and after a change there
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m attack
 
 portable: $(STAMP) ## the kept bytes under other settings: vector instructions, BLAS, threads, locale (about 15 minutes)
