@@ -431,6 +431,8 @@ def test_names_are_one_string_or_a_list_as_in_the_command(
 def test_a_page_is_refused_words_that_it_cannot_draw() -> None:
     with pytest.raises(krohn.KrohnError, match="at most 512 letters; got 1000000"):
         krohn.explore("S4", length=10**6)
+    with pytest.raises(krohn.KrohnError, match="nothing-here must exist"):
+        krohn.explore("C2", length=4, results="nothing-here")
 
 
 def test_a_suite_that_cannot_be_written_is_refused_before_the_work(monkeypatch: pytest.MonkeyPatch) -> None:

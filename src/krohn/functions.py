@@ -207,6 +207,9 @@ def circuit(network: AutomatonLike | CompiledNetwork, length: int | None = None)
     if isinstance(network, str | Path) and Folder(Path(network)).kind is not None:
         require(network, "circuit needs", COMPILED)
         return threshold_circuit(load_compiled(network), length)
+    if isinstance(network, Reader):
+        kind = type(network).__name__
+        raise InvalidInput(f"circuit needs a compiled network or an automaton; got {kind}")
     if length is None:
         raise InvalidInput("a circuit reads words of one length; choose it with length=")
     return threshold_circuit(compile(network, length, unproved=True), length)
@@ -258,7 +261,7 @@ def explore(
     out: str | Path | None = None,
     length: int = LENGTH,
     gallery: bool = False,
-    results: Sequence[str | Path] = (),
+    results: str | Path | Sequence[str | Path] = (),
     server: bool = False,
     tell: Callable[[str], object] = lambda line: None,
 ) -> Page:
@@ -274,7 +277,8 @@ def explore(
         raise InvalidInput(f"a page shows words of at most {LONGEST} letters; got {length}: choose fewer")
     wanted = (*automata, *(GALLERY if gallery else ())) or ("S4",)
     chosen = [(_name_of(each), as_automaton(each)) for each in wanted]
-    trained = _read_trained([Path(each) for each in results])
+    files = [results] if isinstance(results, str | Path) else results
+    trained = _read_trained([Path(each) for each in files])
     machines = []
     for place, (name, automaton) in enumerate(chosen, start=1):
         tell(f"compiling and proving {name}" + (f" ({place} of {len(chosen)})" if len(chosen) > 1 else ""))

@@ -75,6 +75,7 @@ def test_a_network_that_a_function_does_not_take_is_refused_by_its_type(folders:
     refused: list[tuple[str, Callable[[], Any]]] = [
         ("export needs a compiled network or .*; got Recur", lambda: krohn.export(recurrent, "hf", "none")),  # type: ignore[arg-type]
         ("circuit needs a compiled network; .*holds an export", lambda: krohn.circuit(folders["export"])),
+        ("circuit needs a compiled network or .*; got RecurrentNetwork", lambda: krohn.circuit(recurrent)),  # type: ignore[arg-type]
         ("explain needs a compiled network.*; got Exported", lambda: krohn.explain(export, "0")),  # type: ignore[arg-type]
         ("run needs .*; got Semiautomaton", lambda: krohn.run(krohn.zoo("C2"), "0")),  # type: ignore[arg-type]
         ("load takes .*; got RecurrentNetwork", lambda: krohn.load(recurrent)),  # type: ignore[arg-type]
