@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from krohn.base import extras
 from krohn.cli.app import run
 
 STATED = ["click>=8.1", "surely-not-there>=1; extra == 'hf'", "numpy; extra == 'parquet'"]
@@ -16,7 +15,7 @@ STATED = ["click>=8.1", "surely-not-there>=1; extra == 'hf'", "numpy; extra == '
 def test_missing_extras_are_named_with_the_way_to_get_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(extras, "requires", lambda name: STATED)
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: STATED)
     assert run(["doctor", "--json"]) == 0
     payload = json.loads(capsys.readouterr().out)
     parts = {part["extra"]: part for part in payload["parts"]}
@@ -32,7 +31,7 @@ def test_missing_extras_are_named_with_the_way_to_get_them(
 def test_a_missing_requirement_is_a_no(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(extras, "requires", lambda name: ["surely-not-there>=1"])
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: ["surely-not-there>=1"])
     assert run(["doctor"]) == 1
     assert "pip install 'surely-not-there>=1'" in capsys.readouterr().out
 

@@ -51,7 +51,11 @@ def test_a_wrong_command_line_is_one_line_and_status_2(
     ("raised", "status", "message"),
     [
         (InvalidInput("must be\n  even; got 3"), 2, "error: must be even; got 3"),
-        (OSError(28, "No space left on device"), 2, "error: [Errno 28] No space left on device"),
+        (
+            OSError(28, "No space left on device"),
+            2,
+            "error: there must be room for the output: No space left on device; free some, or choose another place",
+        ),
         (
             MemoryError(),
             2,

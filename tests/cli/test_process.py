@@ -35,7 +35,7 @@ def krohn(*words: str, shell: str = '"$@"', **options: Any) -> subprocess.Comple
     ("shell", "stderr"),
     [
         ('"$@" zoo C2 >&-', "error: standard output must be open; it is closed"),
-        ('"$@" zoo C2 >/dev/full', "error: [Errno 28] No space left on device"),
+        ('"$@" zoo C2 >/dev/full', "error: there must be room for the output: No space left on device"),
         ('"$@" simulate C2 <&-', "error: words must come on standard input"),
         ('"$@" nothing 2>&-', ""),
     ],

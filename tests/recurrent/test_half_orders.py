@@ -134,9 +134,10 @@ def test_a_claim_in_a_half_type_says_where_memories_are_kept(monkeypatch: pytest
     cell = memory_beyond_eight_bits()
     word = [2, 0, 0]
     assert right(stack_logits(cell, word, "bfloat16"), FLIPFLOP, word)
-    monkeypatch.setattr(diagonal, "states_in_order", in_half)
-    assert right(stack_logits(cell, word[:2], "bfloat16"), FLIPFLOP, word[:2])
-    assert not right(stack_logits(cell, word, "bfloat16"), FLIPFLOP, word)
+    with monkeypatch.context() as patched:
+        patched.setattr(diagonal, "states_in_order", in_half)
+        assert right(stack_logits(cell, word[:2], "bfloat16"), FLIPFLOP, word[:2])
+        assert not right(stack_logits(cell, word, "bfloat16"), FLIPFLOP, word)
     network = RecurrentNetwork(cell, FLIPFLOP)
     certificate = verify_recurrent(network, Question("bfloat16")).certificate
     assert certificate is not None
