@@ -54,7 +54,8 @@ def test_a_wrong_command_line_is_one_line_and_status_2(
         (
             OSError(28, "No space left on device"),
             2,
-            "error: there must be room for the output: No space left on device; free some, or choose another place",
+            "error: there must be room for the output: No space left on device; free some, or choose another "
+            "place",
         ),
         (
             MemoryError(),

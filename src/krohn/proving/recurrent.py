@@ -299,13 +299,14 @@ def _outcome(
 ) -> Verification:
     """The result of a verification; the certificate is checked against ``net`` if that is given.
 
-    A wrong word refutes any proof: what is proved of one order of sums need not be the order of a device.
+    A wrong word of a run in the claim's float type refutes any proof: what is proved of one order of sums
+    need not be the order of a device.
     """
     claim, automaton = certificate.claim, identity.automaton
     opinion, found = run_all(network.cell, automaton)
     verdict = None if net is None else _decide(network, net, certificate, closure)
     reached = max(closure.horizon or 0, 0 if horizon is None else horizon.length)
-    wrong = closure.counterexample or found
+    wrong = closure.counterexample or (found if opinion.dtype == claim.dtype else None)
     if wrong is not None and claim.up_to is not None and len(wrong.word) > claim.up_to:
         wrong = None
     done = verdict is not None and verdict.certified and wrong is None
