@@ -78,13 +78,6 @@ def test_shares_of_words_that_taught_networks_need() -> None:
     )
 
 
-def test_mutants_are_counted_in_two_places() -> None:
-    (kinds,) = re.findall(r"mutants of (\d+) kinds", text("research/mutants.md"))
-    assert f"`research/compiled_mutants.py` changes networks in {kinds} ways" in text(
-        "research/checker-tests.md"
-    )
-
-
 @pytest.mark.parametrize(("name", "kind"), [("Grid4", "diagonal"), ("D8", "diagonal"), ("S4", "deltanet")])
 def test_pairs_of_a_closure_are_those_of_the_page(name: str, kind: str) -> None:
     automaton = krohn.zoo(name)

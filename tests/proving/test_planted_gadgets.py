@@ -84,7 +84,7 @@ EFFECT: dict[str, Network] = {
     "paper.group_products.wreath_product": PRODUCT,
     "tight.leaf_programs.clamped_track": WALLS,
     "tight.plan_programs.plan_program": PARITY,
-    "tight.cascade_level.moved": PARITY,
+    "tight.plan_programs.moved": PARITY,
     "tight.draft.joined": ("Grid3x4", "cascade", {}),
     "tight.draft.register_value": ("T3", "cascade", {}),  # two tiles would be swapped back
     "tight.plan_programs.holonomy_track": PARITY,
