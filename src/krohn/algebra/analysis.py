@@ -198,7 +198,7 @@ def analyze(automaton: AutomatonLike, *, effort: float = 1.0) -> Analysis:
         raise InvalidInput(f"the effort must be a number above 0; got {effort}")
     if automaton.table.size > MAX_TABLE * max(1.0, effort):
         raise LimitExceeded(
-            f"a table of at most {MAX_TABLE:,} entries is analysed in a minute; this one has "
+            f"a table may have at most {MAX_TABLE:,} entries at effort 1; this one has "
             f"{automaton.num_states:,} states × {automaton.num_letters:,} letters: raise --effort to "
             f"{ceil(automaton.table.size / MAX_TABLE)} (effort= in Python), or take a smaller automaton"
         )
