@@ -217,7 +217,7 @@ def test_a_figure_marks_runs_that_were_cut_short_or_halved(
 
 
 def test_taught_counts_the_words_to_99_per_cent_of_those_that_get_there() -> None:
-    label: dict[str, Any] = {"task": "S5", "layers": 7, "length": 40}
+    label: dict[str, Any] = {"task": "S5", "layers": 7, "length": 100}
     taught = cell([0.995, 0.999, 0.6], hints="doubling", **label)
     taught = measured(taught, "length", [40, 80], [[0.9, 0.5], [0.9, 0.7], [0.9, 0.6]])
     late = [{**one.metrics, "curve": {"step": [1, 4], "accuracy": [0.5, 0.999]}} for one in taught.records]
@@ -225,14 +225,14 @@ def test_taught_counts_the_words_to_99_per_cent_of_those_that_get_there() -> Non
         record(replicate=index, config=one.config, metrics=late[1] if index == 1 else one.metrics)
         for index, one in enumerate(taught.records)
     ]
-    none = cell([0.5, 0.6], hints="none", **{**label, "layers": 8})
+    none = cell([0.5, 0.6], hints="none", **label)
     rows = EXPERIMENTS["taught"].table([none, ResultCell(label=taught.label, records=tuple(records))])
     assert [(row["hints"], row["layers"], row["reach"], row["words_read"]) for row in rows] == [
         ("doubling", 7, 2, 40),  # 16 words a step: the median of steps 1 and 4
-        ("none", 8, 0, None),
+        ("none", 7, 0, None),
     ]
     assert rows[0]["accuracy_at_2T"] == pytest.approx(0.6)
     assert rows[0]["hint_accuracy"] is None, "these records have no hints"
-    whole = [ResultCell(label=taught.label, records=tuple(records))]
+    whole = [none, ResultCell(label=taught.label, records=tuple(records))]
     (figure,) = EXPERIMENTS["taught"].draw(whole, Scale.SMALL).values()
-    assert {text.get_text() for text in figure.axes[0].texts} == {"0k, 2 of 3"}
+    assert {text.get_text() for text in figure.axes[0].texts} == {"0k, 2 of 3", "0 of 2"}

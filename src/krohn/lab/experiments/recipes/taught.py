@@ -54,17 +54,15 @@ ASKED: dict[tuple[str, str, int], Settings] = {
     ("D6", f"{CASCADE}, two layers a level, MLP 2048", 4): {"sequences": MAP_WORDS, "mlp": 2048},
 }
 
-# Beside the map's cells with the least depth that passes: of its depths those run nearest to the taught one.
-NEAREST = {
-    **dict.fromkeys(("Grid4", "Grid9", "Dyck4,2", "D8", "A4", "S4"), depth.DOUBLING_DEPTH),
-    "C2": 8,
-    **dict.fromkeys(("C3", "C4", "C5", "C6", "C7", "C8", "C2xC2", "C2xC2xC2"), 6),
-}
+
+def main_cells(scale: Scale) -> tuple[int, int]:
+    """The letters of the 19 tasks' words, and as many layers as doubling needs for them."""
+    return LENGTH[scale], (LENGTH[scale] - 1).bit_length()
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
-    """The 19 tasks, longer words, the questions, and the map's own cells to compare with."""
-    length, layers = LENGTH[scale], (LENGTH[scale] - 1).bit_length()
+    """The 19 tasks, longer words, the questions, and the map's cells with as many layers to compare with."""
+    length, layers = main_cells(scale)
     few: Settings = {"sequences": SEQUENCES[scale], "replicates": REPLICATES[scale]}
     at = tuple(round(length * factor) for factor in BEYOND)
     main = few | {"measured": (AccuracyAlong(name="length", at=at, sequences=JUDGED[scale]),)}
@@ -77,10 +75,12 @@ def plan(scale: Scale) -> list[PlannedRun]:
         cells |= {(task, DOUBLING, *at_length): own | LONGER_ALIKE for task in LONGER_TASKS}
         cells["S5", DOUBLING, *at_length] |= S5_GOES_ON
     cells |= {(*asked, length): few | {"replicates": ASKED_REPLICATES} | own for asked, own in ASKED.items()}
-    untaught = [*((task, depth.passing_depth(task)) for task in TASKS), *NEAREST.items()]
     return [
         *(taught(scale, *cell, **own) for cell, own in cells.items()),
-        *(depth.plan_cell(scale, *cell, depth.MUON, label_of(*cell, length, UNTAUGHT)) for cell in untaught),
+        *(
+            depth.plan_cell(scale, task, layers, depth.MUON, label_of(task, layers, length, UNTAUGHT))
+            for task in TASKS
+        ),
     ]
 
 
@@ -133,24 +133,29 @@ def _at_twice(cell: ResultCell) -> float | None:
 
 
 def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
-    """Words read to 99%, taught and untaught with about as many layers, by task."""
-    rows = [row for row in table(cells) if row["hints"] in (DOUBLING, UNTAUGHT) and row["length"] <= 100]
-    rows.sort(key=lambda row: abs(row["layers"] - depth.DOUBLING_DEPTH))
-    shown = {(row["task"], row["hints"]): row for row in reversed(rows) if row["words_read"] is not None}
-    series = {DOUBLING: "taught, 7 layers", UNTAUGHT: "untaught, 6 to 8 layers (the depth map)"}
-    text = "{:.0f}k, {reach} of {replicates}"
+    """Words read to 99%, taught and untaught with as many layers, by task."""
+    length, layers = main_cells(scale)
+    main = [cell for cell in cells if (cell.label["length"], cell.label["layers"]) == (length, layers)]
+    shown = {(row["task"], row["hints"]): row for row in table(main)}
+    series = {DOUBLING: f"taught, {layers} layers", UNTAUGHT: f"untaught, {layers} layers (the depth map)"}
     bars = [
-        Bar(task, name, row["words_read"] / MAP_WORDS, text=text.format(row["words_read"] / 1000, **row))
+        Bar(task, name, (row["words_read"] or 0) / MAP_WORDS, text=_passing(row))
         for task in TASKS
         for hints, name in series.items()
         if (row := shown.get((task, hints)))
     ]
-    if not bars:
+    if not any(bar.value for bar in bars):
         return {}
     title, axis = "Words read to 99% of the letters", f"of the map's {MAP_WORDS:,} words"
-    note = f"T = {rows[0]['length']}; the median of the replicates that get there, judged every 8,000 words "
+    note = f"T = {length}; the median of the replicates that get there, judged every 8,000 words "
     note += "(taught) or 32,000 (untaught)"
     return {"taught": bar_chart(bars, title=title, y_axis=axis, note=note)}
+
+
+def _passing(row: Row) -> str:
+    """For example ``172k, 6 of 6``."""
+    reach = f"{row['reach']} of {row['replicates']}"
+    return reach if row["words_read"] is None else f"{row['words_read'] / 1000:.0f}k, {reach}"
 
 
 EXPERIMENT = Experiment(
