@@ -169,6 +169,19 @@ def test_a_length_beyond_the_float_format_is_refused_with_the_largest_that_holds
     assert network.run(words, np.float32).tolist() == expected
 
 
+def test_a_length_beyond_the_estimate_is_compiled_where_it_is_proved() -> None:
+    automaton = krohn.zoo("Q8")
+    with pytest.raises(
+        Unsupported, match="length 600 is too long for float32, which suffices up to length 577"
+    ):
+        compile(automaton, 600, method="cascade", dtype="float32")
+    network = krohn.compile(automaton, 600, dtype="float32")
+    assert (network.transformer.depth, network.proved) == (2, "float32")
+    words = np.random.default_rng(0).integers(0, automaton.num_letters, (2, 600))
+    expected = [automaton.run(word) for word in words.tolist()]
+    assert network.run(words, np.float32).tolist() == expected
+
+
 def test_too_many_table_rows_and_too_long_words_are_refused_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

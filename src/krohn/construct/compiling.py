@@ -76,21 +76,24 @@ def build(request: Request) -> CompiledNetwork:
 
     Of ways to build the same layers that is, if only depth matters, the one with the fewest units.
     """
-    for networks in _networks(request, _usual_ways, lambda program: program):
+    for networks in _networks(request, _usual_ways, lambda program: program, request.length):
         return networks[0]
     raise AssertionError("a search that finds nothing says why")
 
 
 def candidates(request: Request) -> Iterator[CompiledNetwork]:
-    """All networks that are found, the best by the objective first, whatever float format suits them."""
-    for networks in _networks(request, _all_ways, in_blocks):
+    """All networks that are found and worth a proof, the best by the objective first."""
+    for networks in _networks(request, _all_ways, in_blocks, _hopeful(request.length)):
         yield from networks
 
 
 def _networks(
-    request: Request, ways: "Ways", shape: Callable[[Program], Program]
+    request: Request, ways: "Ways", shape: Callable[[Program], Program], estimated: int
 ) -> Iterator[list[CompiledNetwork]]:
-    """Round by round plans, their programs and the weights of the programs, in the objective's order."""
+    """Round by round plans, their programs and the weights of the programs, in the objective's order.
+
+    A program is refused that is too coarse for words of ``estimated`` letters.
+    """
     if request.method in PRINTED:
         yield [PRINTED[request.method](request)]
         return
@@ -101,7 +104,7 @@ def _networks(
         networks: list[CompiledNetwork] = []
         for plan in plans:
             try:
-                networks += _lower(request, plan, ways, shape)
+                networks += _lower(request, plan, ways, shape, estimated)
             except (Unsupported, LimitExceeded) as error:
                 reasons.append(str(error))
         if networks:
@@ -287,11 +290,11 @@ def shallower(request: Request, layers: int | None) -> Proposal | None:
 
 
 def _lower(
-    request: Request, plan: Proposal, ways: "Ways", shape: Callable[[Program], Program]
+    request: Request, plan: Proposal, ways: "Ways", shape: Callable[[Program], Program], estimated: int
 ) -> Iterator[CompiledNetwork]:
     """One network per way to build steps and count wraps."""
     program, length = shape(plan.program()), request.length
-    reasons = list(_refusals(request, program))
+    reasons = list(_refusals(request, program, estimated))
     if reasons:
         raise Unsupported("; ".join(reasons))
     for narrow, saturate, rounded in ways(request, program):
@@ -306,7 +309,7 @@ def _lower(
         yield CompiledNetwork(network, request.automaton, plan.method, program, layout)
 
 
-def _refusals(request: Request, program: Program) -> Iterator[str]:
+def _refusals(request: Request, program: Program, estimated: int) -> Iterator[str]:
     """Every reason why a program cannot be lowered as asked."""
     for change in (change for layer in program.layers for change in layer.maps):
         if isinstance(change, Table) and len(change.rows) > request.max_rows:
@@ -315,7 +318,7 @@ def _refusals(request: Request, program: Program) -> Iterator[str]:
                 f"more than {request.max_rows:,}; raise --effort or use method scan"
             )
     dtype = request.dtype or "float64"
-    faults = list(precision_faults(program, request.length, dtype))
+    faults = list(precision_faults(program, estimated, dtype))
     if faults:
         most = longest(lambda length: precision_faults(program, length, dtype))
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
@@ -491,15 +494,17 @@ def find_accepted(request: Request) -> CompiledNetwork:
 
 
 def _doubts(network: CompiledNetwork, dtype: str, budget: Work) -> Iterator[str]:
-    """Why the network is not taken: it is far too long for the format, or the checker says why.
-
-    Estimates of what a format supports are coarse: only words of four times that length are not tried.
-    """
+    """Why the network is not taken: it is far too long for the format, or the checker says why."""
     if network.program is not None:
-        yield from precision_faults(network.program, -(-network.length // 4), dtype)
+        yield from precision_faults(network.program, _hopeful(network.length), dtype)
     _, failure, _ = attempt(network.transformer, network.automaton, network.length, dtype, budget=budget)
     if failure is not None:
         yield failure.reason
+
+
+def _hopeful(length: int) -> int:
+    """Estimates of what a format supports are coarse: only words of four times that length are not tried."""
+    return -(-length // 4)
 
 
 def _describe_passed_over(network: CompiledNetwork, dtype: str, reason: str) -> str:
