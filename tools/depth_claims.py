@@ -106,7 +106,7 @@ def s5_needs_most(records: Records) -> Verdict:
     text = (
         f"{depths_of(records, ['S5'])}; known to need more layers than {parts.count(True)} of the 18 others, "
     )
-    text += f"and no more than {parts.count(False)}; {parts.count(None)} are open"
+    text += f"and no more than {parts.count(False)}; open: {parts.count(None)}"
     verdict = CONTRADICTED if False in parts else weigh(parts)
     return verdict, text
 
@@ -122,7 +122,7 @@ def memories_are_easiest(records: Records) -> Verdict:
     beaten = [f"{memory} more than {group}" for (memory, group), more in answers.items() if more]
     known = [not more for more in answers.values() if more is not None]
     text = f"least depths: {depths_of(records, APERIODIC)}. {sum(known)} of {len(answers)} comparisons "
-    text += f"with groups hold, {len(answers) - len(known)} are open: undecided, or the recipes disagree"
+    text += f"with groups hold; open (undecided, or the recipes disagree): {len(answers) - len(known)}"
     text += f"; against it: {', '.join(beaten)}" if beaten else ""
     return weigh([None if more is None else not more for more in answers.values()]), text
 
