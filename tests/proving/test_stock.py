@@ -471,6 +471,27 @@ def test_a_certificate_about_other_tokens_is_no_answer(folder: Path, tmp_path: P
         krohn.verify(compile("C2", length=2), tokens={"letters": [1, 0], "states": [0, 1]})
 
 
+def test_a_recheck_names_the_tokens_it_takes(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By others it is right about another automaton, and both verdicts were the same, line by line."""
+    letters = ", ".join(f"{n} = {n}" for n in range(MODULUS))
+    asked = ["verify", str(folder), "--automaton", "C5", "--length", "1"]
+    file, turned = tmp_path / "certificate.json", tmp_path / "tokens.json"
+    numbers = [*range(MODULUS)]
+    turned.write_text(json.dumps({"letters": numbers, "states": numbers[::-1]}))
+    assert run([*asked, "--out", str(file)]) == 0
+    assert f"\ntokens: prompt none; letters {letters}; states {letters}\n" in capsys.readouterr().out
+    assert run([*asked, "--tokens", str(turned)]) == 1
+    assert f"\ntokens: prompt none; letters {letters}; states 0 = 4, 1 = 3, " in capsys.readouterr().out
+    assert run([*asked, "--recheck", str(file), "--explain"]) == 0
+    of_it = "tokens of the certificate (--tokens FILE compares them with yours): prompt none; letters 0 = 0, "
+    assert f"\n{of_it}" in capsys.readouterr().out
+    net = read_net(folder, tokens={"prompt": [0] * 9, "letters": [0] * 9, "states": []})
+    many = certificate_for(net, krohn.zoo("C9"), 1, "float32")
+    assert many.claim.tokens(2) == "prompt 0, 0, …; letters 0 = 0, 1 = 0, …; states "
+
+
 @pytest.mark.parametrize("part", ["letters", "states", "prompt"])
 def test_tokens_are_lists(
     part: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

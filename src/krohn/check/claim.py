@@ -104,7 +104,7 @@ class Claim:
             if few:  # no file of a run holds the names
                 logit += f" (for {', '.join(answers)}; letters are numbered {', '.join(read)})"
         if self.kind == STOCK and few:
-            logit += f" (tokens: {self._tokens(read, answers)})"
+            logit += f" (tokens: {self.tokens()})"
         where = (
             f"after every letter, at the {output} of the automaton with {states} states and {letters} letters"
         )
@@ -113,17 +113,21 @@ class Claim:
             f"that starts in {_name(self.states[self.automaton.start])}: {known}."
         )
 
-    def _tokens(self, letters: Iterable[str], outputs: Iterable[str]) -> str:
-        """What tokens mean: no file of the network says it."""
+    def tokens(self, most: int = SHOWN) -> str:
+        """What tokens mean, the first of each part: no file of the network says it."""
         marks = self.configuration.get("tokens", {part: [] for part in TOKENS})
+        outputs = range(int(self.automaton.shows.max()) + 1)  # perhaps more than memory holds
+        answers = self.states if self.target == "state" else map(str, outputs)
 
-        def listed(names: Iterable[str], tokens: list[Any]) -> str:
-            return ", ".join(f"{name} = {shown(token)}" for name, token in zip(names, tokens, strict=False))
+        def listed(part: str, names: Iterable[str]) -> str:
+            pairs = list(zip(names, marks[part], strict=False))
+            said = ", ".join(f"{_name(name)} = {shown(token)}" for name, token in pairs[:most])
+            return said + ", …" * (len(pairs) > most)
 
-        prompt = ", ".join(map(shown, marks["prompt"][:SHOWN])) or "none"
-        more = ", …" * (len(marks["prompt"]) > SHOWN)
-        letters, outputs = listed(letters, marks["letters"]), listed(outputs, marks["states"])
-        return f"prompt {prompt}{more}; letters {letters}; {self.target}s {outputs}"
+        prompt = ", ".join(map(shown, marks["prompt"][:most])) or "none"
+        more = ", …" * (len(marks["prompt"]) > most)
+        letters, shows = listed("letters", self.letters), listed("states", answers)
+        return f"prompt {prompt}{more}; letters {letters}; {self.target}s {shows}"
 
     @property
     def table(self) -> str:

@@ -16,9 +16,9 @@ from krohn.base.portable import portable_bound
 from krohn.check.arithmetic.format import ASSUMPTIONS
 from krohn.check.certificate import Certificate
 from krohn.check.claim import ANY, Claim
-from krohn.check.files.folders import COMPILED, RECURRENT, TRAINED
+from krohn.check.files.folders import COMPILED, RECURRENT, STOCK, TRAINED
 from krohn.errors import InvalidInput, counted
-from krohn.proving.claims import Check, Identity, describe_automaton, place
+from krohn.proving.claims import SHOWN, Check, Identity, describe_automaton, place
 
 CALLABLE = "callable"
 """The kind of what was brought as a function: it is run in whatever type it computes in."""
@@ -251,7 +251,7 @@ LEMMAS = {
 
 
 def _argue(certificate: Verification) -> str:
-    lines = [_claim(certificate), ""]
+    lines = [_claim(certificate), *_meaning(certificate), ""]
     layer: int | None = None
     for check in certificate.checks:
         if check.layer != layer:
@@ -268,6 +268,14 @@ def _claim(certificate: Verification) -> str:
         f"{certificate.network[:12]} outputs at every position the {certificate.claim.target} of "
         f"{certificate.automaton.name or 'the automaton'}: {describe_automaton(certificate.automaton)}."
     )
+
+
+def _meaning(verdict: Verification) -> list[str]:
+    """What tokens mean, where no file of the network says it."""
+    if verdict.claim.kind != STOCK:
+        return []
+    whose = " of the certificate (--tokens FILE compares them with yours)" * verdict.rechecked
+    return [f"tokens{whose}: {verdict.claim.tokens(SHOWN)}"]
 
 
 def _heading(layer: int, certificate: Verification) -> str:
@@ -319,7 +327,7 @@ def _summary(verdict: Verification) -> str:
         if verdict.rechecked:
             undecided = "no words were run and no proof was sought: krohn verify without --recheck does both"
         lines.append(known if verdict.largest else undecided)
-    lines.append(verdict.identity.sentence())
+    lines += [verdict.identity.sentence(), *_meaning(verdict)]
     return "\n".join([*lines, *([] if verdict.claim.kind == TRAINED else _second_opinion(verdict))])
 
 
