@@ -158,8 +158,8 @@ class ModelCard:
             yield f"{proof['margin']} or more, whatever the order of sums, for readers that take the"
             yield f"softmax and then the weighted sum; {_kept(library)} It was also run on words:\n"
         else:
-            yield "**Tested, not proved.** `krohn verify` certifies the network that this one was made from;"
-            yield "the form stored here was run on words, each compared with the automaton at every letter."
+            yield "**Tested, not proved.** It was run on words, each compared with the automaton at every"
+            yield "letter."
             if proof.get("largest"):
                 yield f"It is proved for words of at most {proof['largest']} letters; {_kept(library)}"
             yield f"Why there is no proof of all words: {proof['reason']}.\n"
