@@ -74,6 +74,17 @@ def test_the_network_is_wrong_in_the_type_that_was_asked_for(folder: Path) -> No
     assert not asked
 
 
+def test_a_network_that_is_loaded_says_when_it_was_proved(tmp_path: Path) -> None:
+    """The file of a network says so, and its weights may be others since: reading it proves nothing."""
+    krohn.compile("C2", length=3).save(tmp_path)
+    held = load_file(tmp_path / "model.safetensors")
+    save_file({**held, "readout": -held["readout"]}, tmp_path / "model.safetensors")
+    network = krohn.load(tmp_path)
+    assert not krohn.verify(network)
+    assert repr(network).endswith("proved in float32 when compiled>")
+    assert "<td>float32, when compiled</td>" in network._repr_html_()
+
+
 def test_an_assertion_about_the_verdict_can_fail(folder: Path) -> None:
     """``assert krohn.verify(network)`` is easily written, and every object is true by default."""
     assert krohn.verify(folder / "net", length=3)

@@ -128,7 +128,7 @@ class CompiledNetwork(Reader):
         built = f"words up to {self.length:,} letters, method {self.method}"
         layers, blocks = counted(net.depth, "layer"), counted(net.num_blocks, "block")
         sizes = f"{layers} ({blocks} of GPT-2), {counted(net.dim, 'dimension')}"
-        proved = f", proved in {self.proved}" if self.proved else ""
+        proved = f", proved in {self.proved} when compiled" if self.proved else ""
         name = self.automaton.name or "of an automaton"
         return f"<CompiledNetwork {name}: {built}, {sizes}, {net.num_parameters:,} parameters{proved}>"
 
@@ -139,7 +139,7 @@ class CompiledNetwork(Reader):
             (number, "; ".join(heads), " → ".join(map(str, layer.mlp.hidden_widths)))
             for number, (heads, layer) in enumerate(zip(said, self.transformer.layers, strict=True), start=1)
         ]
-        proved = self.proved or "not shown to the checker"
+        proved = f"{self.proved}, when compiled" if self.proved else "not shown to the checker"
         facts = {"words up to": self.length, "method": self.method, **self.sizes(), "proved": proved}
         title = f"A Transformer for {self.automaton.name or 'an automaton'}"
         return html_table(title, facts, ("layer", "heads", "hidden units of the MLP"), rows)
