@@ -2,14 +2,19 @@
 
 import io
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
+import krohn
 from krohn.algebra.analysis import analyze
 from krohn.automata.semiautomaton import Semiautomaton, reachable
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
+from krohn.proving.recurrent import run_all
+from krohn.recurrent.recurrent_network import RecurrentNetwork
 from krohn.recurrent.verdicts import verdicts
 
 WRITE_ONCE = Semiautomaton.from_letters(
@@ -230,3 +235,40 @@ def test_states_that_no_word_reaches_do_not_count() -> None:
     beside = Semiautomaton([[0, 1], [0, 1], [3, 3], [4, 2], [5, 4], [6, 5], [2, 6]], 0)
     assert analyze(beside).is_solvable is False
     assert verdicts(beside, analyze(beside)) == verdicts(memory, analyze(memory))
+
+
+def with_unit(read: int, weight: float, bias: float, written: int, size: float) -> RecurrentNetwork:
+    """C5 by rotations, with one more hidden unit: it reads one channel and writes to one."""
+    network = krohn.compile("C5", architecture="diagonal")
+    held = dict(network.cell.tensors)
+    column, row = (
+        np.zeros((len(held["h.0.mlp.in"]), 1), np.float32),
+        np.zeros((1, network.cell.dim), np.float32),
+    )
+    column[read], row[0, written] = weight, size
+    held["h.0.mlp.in"] = np.hstack([held["h.0.mlp.in"], column])
+    held["h.0.mlp.in_bias"] = np.append(held["h.0.mlp.in_bias"], np.float32(bias))
+    held["h.0.mlp.out"] = np.vstack([held["h.0.mlp.out"], row])
+    return replace(network, cell=replace(network.cell, tensors=held))
+
+
+def test_a_length_for_one_order_of_sums_is_told_with_the_order() -> None:
+    """A unit that reads what is nearly 0 has no ball; what is left is a search, from left to right."""
+    verdict = krohn.verify(with_unit(6, 1.0, 0.0, 0, 0.0))
+    assert not verdict
+    assert verdict.largest == verdict.to_json()["horizon"] == 9
+    assert "is right in float32, sums added from left to right, not fused, one letter after" in verdict.text()
+    whole = krohn.verify(krohn.compile("C5", architecture="diagonal"))
+    assert "letters is right in float32, one letter after the other" in whole.text()
+
+
+def test_a_word_that_float32_runs_wrong_refutes_nothing_in_bfloat16() -> None:
+    """257 is 256 in bfloat16: there the unit is 0, and in float32 1 after the letter 1."""
+    network = with_unit(1, 257.0, -256.0, 7, 8.0)
+    single, half = krohn.verify(network), krohn.verify(network, "bfloat16", length=3)
+    assert single.counterexample is not None
+    assert half.second_opinion is not None
+    assert half.second_opinion.wrong > 0
+    assert half.counterexample is None
+    stored = {n: torch.from_numpy(t).bfloat16().float().numpy() for n, t in network.cell.tensors.items()}
+    assert run_all(replace(network.cell, tensors=stored), network.automaton)[1] is None

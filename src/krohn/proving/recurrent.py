@@ -114,7 +114,8 @@ def close(
         result = _search(cell, automaton, min(limit, LEFT_PAIRS), dtype, LEFT)
     if result.every_length or result.counterexample is not None:
         return result
-    return replace(result, counterexample=run_all(cell, automaton)[1])
+    opinion, wrong = run_all(cell, automaton)
+    return replace(result, counterexample=wrong) if opinion.dtype == dtype else result
 
 
 def _search(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, order: str) -> SearchedClosure:
@@ -135,7 +136,7 @@ def _search(cell: Cell, automaton: Semiautomaton, limit: int, dtype: str, order:
     if result.doubt is None:
         return replace(built, reason=f"more than {built.vectors - 1:,} vectors are reached")
     got, wanted = int(states_of(cell, np.array([result.doubt]))[0, -1]), int(automaton.run(result.doubt)[-1])
-    wrong = Counterexample(result.doubt, wanted, got) if got != wanted else None
+    wrong = Counterexample(result.doubt, wanted, got) if got != wanted and dtype == DTYPES[0] else None
     return replace(built, counterexample=wrong, reason="the right logit does not lead after some word")
 
 
@@ -357,9 +358,11 @@ def _wording(verdict: Verification, closure: SearchedClosure) -> str:
     if verdict.counterexample is not None:
         return "not certified: a wrong word was found"
     if verdict.largest:
+        # A horizon by balls is for any order; that of a search is for its own.
+        order = f", sums added {LEFT}" * (closure.order == LEFT and verdict.largest == closure.horizon)
         return (
             f"not certified: {verdict.reason}; every word of at most {verdict.largest:,} letters is right in "
-            f"{verdict.dtype}, one letter after the other: --length {verdict.largest}"
+            f"{verdict.dtype}{order}, one letter after the other: --length {verdict.largest}"
         )
     return f"not certified: {verdict.reason}"
 
