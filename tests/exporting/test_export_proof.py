@@ -107,6 +107,25 @@ def test_a_proof_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "krohn verify" not in card  # nobody asked it: of some networks that are exported it proves nothing
 
 
+def test_a_word_that_float32_runs_wrong_refutes_nothing_in_float64(tmp_path: Path) -> None:
+    """All logits of states grow by 2³⁰, beside which float32 loses a lead of 20."""
+    krohn.export(krohn.compile("C2", length=6), "transformer-lens", tmp_path)
+    held, states = (
+        load_file(tmp_path / "model.safetensors"),
+        read_net(tmp_path).configuration["tokens"]["states"],
+    )
+    held["pos_embed.weight"][:, 4] = 1.0  # the channel of LayerNorm's mean: here there is no LayerNorm
+    held["unembed.weight"][states, 4] = 2.0**30
+    save_file(held, tmp_path / "model.safetensors")
+    single, double = (krohn.verify(tmp_path, dtype) for dtype in ("float32", "float64"))
+    assert not single
+    assert single.counterexample is not None
+    assert double, double.reason
+    assert double.counterexample is None
+    assert double.second_opinion is not None
+    assert (double.second_opinion.dtype, double.second_opinion.wrong) == ("float32", 63)
+
+
 def test_with_layer_norm_the_files_of_gpt2_are_proved(tmp_path: Path) -> None:
     network = krohn.compile(krohn.zoo("FlipFlop"), length=16)
     krohn.export(network, "hf", tmp_path)

@@ -471,6 +471,17 @@ def test_a_certificate_about_other_tokens_is_no_answer(folder: Path, tmp_path: P
         krohn.verify(compile("C2", length=2), tokens={"letters": [1, 0], "states": [0, 1]})
 
 
+def test_a_word_that_float32_runs_wrong_refutes_nothing_in_float64(folder: Path) -> None:
+    turned = {"letters": [*range(MODULUS)], "states": [*range(MODULUS)][::-1]}
+    single, double = (
+        krohn.verify(folder, dtype, automaton="C5", length=1, tokens=turned)
+        for dtype in ("float32", "float64")
+    )
+    assert (single.reason, single.counterexample is None) == ("a word is run wrong", False)
+    assert double.reason == "words are run with bounds in float32; not in float64"
+    assert double.counterexample is None
+
+
 def test_a_recheck_names_the_tokens_it_takes(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

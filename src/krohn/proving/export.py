@@ -201,9 +201,11 @@ def _outcome(
     margin: float = 0.0,
     checks: tuple[Check, ...] = (),
 ) -> Verification:
-    """The verdict, with tests on words; a wrong word refutes any proof."""
+    """The verdict, with tests on words; one that is wrong in the claim's float type refutes any proof."""
     claim = certificate.claim
     opinion, result = _run(net, identity.automaton, claim.up_to or 1, word)
+    if opinion is not None and opinion.dtype != claim.dtype:
+        result = None
     if result is not None and not reason:
         reason = "exhaustive run: a word is run wrong"
     return Verification(

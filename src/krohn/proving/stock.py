@@ -75,6 +75,8 @@ def verify_words(net: Net, identity: Identity, question: Question) -> Verificati
     except KrohnError:
         run = None
     opinion, wrong = run_words(run, automaton, wanted)
+    if opinion is not None and opinion.dtype != certificate.claim.dtype:
+        wrong = None
     with one_thread():
         verdict = Verdict(False, 0.0, "a word is run wrong")
         if wrong is None:
