@@ -84,7 +84,7 @@ def test_an_export_that_is_right_only_in_our_order_of_summation_is_found() -> No
         network.automaton.letter_names, network.automaton.state_names, network.transformer.num_padding
     )
     blocks = standard_blocks(network.transformer)
-    decoder = lower(blocks, names, Measured(6400.0, 1.0, 100.0), normalized=True)
+    decoder = lower(blocks, names, Measured(1000.0, 1.0, 100.0), normalized=True)
     word = np.ones((1, 2048), dtype=np.int64)
     right = np.array(names.states)[np.asarray(krohn.simulate(network.automaton, word))]
     assert (logits(decoder, word).argmax(-1) == right).all()

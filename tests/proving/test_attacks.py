@@ -80,24 +80,31 @@ def coded() -> Transformer:
 
 
 def codes_that_cancel_in_an_mlp() -> Transformer:
-    mlp = chain(1.0, 1.0)
-    first = changed(mlp.weights[0], (2, 0, 2.0**30), (3, 0, -(2.0**30)))
-    return replace(coded(), layers=(layer(replace(mlp, weights=(first, mlp.weights[1]))),))
+    """One unit is the letter and a code times 2^30, another that code alone: no sum has more than two terms.
+
+    So no order of summation, and no fused multiplication and addition, saves the letter.
+    """
+    first = changed(np.zeros((DIM, 2)), (0, 0, 1.0), (2, 0, 2.0**30), (3, 1, 2.0**30))
+    last = changed(np.zeros((2, DIM)), (0, 1, 1.0), (1, 1, -1.0))
+    return replace(coded(), layers=(layer(Mlp((first, last), (np.zeros(2), np.zeros(DIM)))),))
 
 
 def codes_that_cancel_in_the_read_out() -> Transformer:
+    """The letter is added to a code times 2^30 in the stream, from which the read-out takes the same."""
     base = coded()
-    readout = changed(base.readout, (2, 1, 2.0**30), (3, 1, -(2.0**30)))
-    return replace(base, readout=readout, layers=(layer(chain(1.0, 1.0)),))
+    positions = base.positions * [1.0, 1.0, 2.0**30, 2.0**30, 1.0]
+    mlp = chain(1.0, 1.0)
+    into_code = replace(mlp, weights=(mlp.weights[0], changed(np.zeros((1, DIM)), (0, 2, 1.0))))
+    readout = changed(np.zeros((DIM, 2)), (2, 1, 1.0), (3, 1, -1.0))
+    return replace(base, positions=positions, readout=readout, layers=(layer(into_code),))
 
 
 def codes_that_cancel_in_a_value() -> Transformer:
-    """A head that copies its own position, and adds a code times 2^30 less the same."""
+    """A head that looks at its own position takes the letter and a code times 2^30, and that code alone."""
     none = np.zeros((DIM, 1))
-    value = changed(none, (0, 0, 1.0), (2, 0, 2.0**30), (3, 0, -(2.0**30)))
-    head = Head(
-        changed(none, (4, 0, 2000.0)), changed(none, (2, 0, 1.0)), value, changed(none.T, (0, 1, 1.0))
-    )
+    value = changed(np.zeros((DIM, 2)), (0, 0, 1.0), (2, 0, 2.0**30), (3, 1, 2.0**30))
+    output = changed(np.zeros((2, DIM)), (0, 1, 1.0), (1, 1, -1.0))
+    head = Head(changed(none, (4, 0, 2000.0)), changed(none, (2, 0, 1.0)), value, output)
     return replace(coded(), layers=(layer(Mlp((np.zeros((DIM, DIM)),), (np.zeros(DIM),)), head),))
 
 

@@ -73,7 +73,7 @@ def test_a_window_that_grows_teaches_what_lies_beyond_its_start(scratchpad: bool
     for growth in (1.5,) if scratchpad else (1.5, 1.0001):
         config = small_run(
             task=TaskConfig(spec="Grid3", length=12, scratchpad=scratchpad),
-            steps=300,
+            steps=450,
             optimizer=OptimizerConfig(lr=(1e-2,), warmup=5, batch=8),
             curriculum=CurriculumConfig(start=4, growth=growth),
         )
