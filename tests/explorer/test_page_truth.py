@@ -36,7 +36,7 @@ def test_steps_of_the_proof_name_their_layers(browser: Chrome, page: Path, spec:
     expected = []
     for check in krohn.verify(network).to_json()["checks"]:
         layer = check["layer"]
-        where = "" if layer < 1 else f"layer {layer} · " if layer <= depth else "read-out · "
+        where = "" if layer < 1 else f"block {layer} · " if layer <= depth else "read-out · "
         expected.append(f"{where}{check['name']}")
     shown = [
         str(step.get_attribute("textContent"))

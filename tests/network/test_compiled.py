@@ -58,7 +58,7 @@ def test_the_picture_is_well_formed_and_names_every_register_and_head() -> None:
     text = parity_network().explain((1, 0, 1))._repr_svg_()
     root = ElementTree.fromstring(text)
     words = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
-    assert {"bit", "sum", "state", "Layer 1, head 1 attends", "prefix sum of bit", "State"} <= set(words)
+    assert {"bit", "sum", "state", "Block 1, head 1 attends", "prefix sum of bit", "State"} <= set(words)
     assert words.count("bit") == 1  # a register is shown once, where it is first stored
 
 

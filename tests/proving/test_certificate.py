@@ -116,14 +116,14 @@ def test_something_else_is_not_a_certificate(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("spec", "method"), [("D6", "cascade"), ("Grid4", "scan"), ("abab", "paper")])
-def test_the_argument_names_every_layer_and_its_lemmas(spec: str, method: str) -> None:
+def test_the_argument_names_every_block_and_its_lemmas(spec: str, method: str) -> None:
     certificate = verify(compiled(spec, 16, method), second_opinion=False)
     text = certificate.argument()
     assert "for every word of length ≤ 16" in text
     assert "Simulation." in text
     assert text.rstrip().endswith("∎")
     assert all(
-        f"Layer {layer}" in text
+        f"Block {layer}" in text
         for layer in {check.layer for check in certificate.checks if 0 < check.layer <= certificate.depth}
     )
     assert "The read-out" in text

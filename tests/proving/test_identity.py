@@ -162,9 +162,9 @@ def test_without_the_option_the_report_says_whose_claim_it_is(
     assert (identity["claimed_by"], identity["name"], identity["digest"]) == ("user", "C2", digest)
 
 
-def test_layers_are_numbered_from_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_blocks_are_numbered_from_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     network = krohn.compile(krohn.zoo("Dyck1,2"), 4, unproved=True)
     save(network, tmp_path)
     assert run(["verify", str(tmp_path), "--explain"]) == 0
-    headings = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Layer ")]
-    assert headings == [f"Layer {number}" for number in range(1, len(network.transformer.layers) + 1)]
+    headings = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Block ")]
+    assert headings == [f"Block {number}" for number in range(1, len(network.transformer.layers) + 1)]

@@ -64,7 +64,7 @@ def require(condition: object, cause: str, advice: str = "") -> None:
 
 @contextmanager
 def inside(place: str, layer: int = 0) -> Iterator[None]:
-    """Refusals from within name this place, and the number of the layer."""
+    """Refusals from within name this place, and the number of the block."""
     try:
         yield
     except Refused as refusal:

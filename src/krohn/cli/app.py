@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compile": ("compile", "Write the weights of a Transformer that simulates the automaton."),
     "verify": ("verify", "Prove from the weights that every word up to a length is right."),
     "explain": ("explain", "Explain heads, registers and tables, and their values on a word."),
-    "understand": ("understand", "Find which variables a network holds in which layer, by swaps."),
+    "understand": ("understand", "Find which variables a network holds after which block, by swaps."),
     "run": ("run", "Read words and print their states, by a compiled network."),
     "simulate": ("simulate", "Read words and print their states, by the automaton itself."),
     "sample": ("sample", "Write random words and their states as a data set."),

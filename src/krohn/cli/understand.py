@@ -1,4 +1,4 @@
-"""``krohn understand``: which variables a network holds in which layer, found by interventions."""
+"""``krohn understand``: which variables a network holds after which block, found by interventions."""
 
 from pathlib import Path
 
@@ -28,11 +28,11 @@ def command(
     effort: float,
     as_json: bool,
 ) -> None:
-    """Swap variables of the automaton's algebra between words, layer by layer, to see if the output follows.
+    """Swap variables of the automaton's algebra between words, block by block, to see if the output follows.
 
     DIRECTORY is a run of krohn train (GPT), a network of krohn compile, an export of krohn export --to hf, or
     a GPT-2 that transformers saved: that one needs --automaton.
-    The table shows the share of swaps that the output follows. * marks variables that the layer holds, =
+    The table shows the share of swaps that the output follows. * marks variables that the block holds, =
     those that no pair of words tells apart from the state itself, and a dot those without a counterfactual.
     The JSON has intervals, controls and probes.
 

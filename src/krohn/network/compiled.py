@@ -133,7 +133,7 @@ class CompiledNetwork(Reader):
         return f"<CompiledNetwork {name}: {built}, {sizes}, {net.num_parameters:,} parameters{proved}>"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: sizes, and what the heads of every layer do."""
+        """What a notebook shows: sizes, and what the heads of every block do."""
         said = import_module("krohn.network.plain_words").head_words(self)
         rows = [
             (number, "; ".join(heads), " → ".join(map(str, layer.mlp.hidden_widths)))
@@ -142,7 +142,7 @@ class CompiledNetwork(Reader):
         proved = f"{self.proved}, when compiled" if self.proved else "not shown to the checker"
         facts = {"words up to": self.length, "method": self.method, **self.sizes(), "proved": proved}
         title = f"A Transformer for {self.automaton.name or 'an automaton'}"
-        return html_table(title, facts, ("layer", "heads", "hidden units of the MLP"), rows)
+        return html_table(title, facts, ("block", "heads", "hidden units of the MLP"), rows)
 
     def sizes(self) -> dict[str, int | float]:
         """The quantities that the theorems bound."""

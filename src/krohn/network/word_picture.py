@@ -37,9 +37,9 @@ def word_picture(
     registers: Iterable[tuple[int, str, Sequence[float]]],
     heads: Sequence[HeadView],
 ) -> str:
-    """A self-contained SVG: columns are positions, rows registers with their layer and title; then heads.
+    """A self-contained SVG: columns are positions, rows registers with their block and title; then heads.
 
-    Layers and heads are numbered from 1, as ``krohn compile`` does. In a square the row is the position
+    Blocks and heads are numbered from 1, as ``krohn explain`` does. In a square the row is the position
     that attends, the column the position attended to; the darker, the more weight.
     """
     shown = min(len(positions), MAX_POSITIONS)
@@ -83,11 +83,11 @@ def _groups(
     registers: Iterable[tuple[int, str, Sequence[float]]],
     shown: int,
 ) -> Iterator[Group]:
-    """Title and rows of the embedding, of every layer and of the output."""
+    """Title and rows of the embedding, of every block and of the output."""
     for layer, rows in groupby(registers, key=lambda row: row[0]):
         named = [(name, np.array(held[:shown], dtype=np.float64)) for _, name, held in rows]
         cells = [(name, [_number(value) for value in held], _tints(held)) for name, held in named]
-        yield f"Layer {layer}" if layer else "Embedding", cells
+        yield f"Block {layer}" if layer else "Embedding", cells
     padding = len(positions) - len(states)
     order = {state: place for place, state in enumerate(sorted(set(states)))}
     last = ([""] * padding + list(states))[:shown]
@@ -127,7 +127,7 @@ def _maps(canvas: Canvas, heads: Sequence[HeadView], letters: Sequence[str], top
 def _map(
     canvas: Canvas, view: HeadView, letters: Sequence[str], left: float, top: float, pitch: float
 ) -> None:
-    title = f"Layer {view.layer + 1}, head {view.number + 1} attends"
+    title = f"Block {view.layer + 1}, head {view.number + 1} attends"
     canvas.text(left, top, title, size=SIZE, text_anchor="start", font_weight="bold", fill=INK)
     text, size = fit_text(view.text, pitch - GAP, 11)
     canvas.text(left, top + 17, text, size=size, text_anchor="start", fill=SOFT)

@@ -62,10 +62,10 @@ class Check:
 
 
 def place(layer: int, depth: int) -> str:
-    """Where a check belongs, in words: layers are numbered from 1."""
+    """Where a check belongs, in words: blocks are numbered from 1."""
     if layer < 1:
         return "the network as a whole"
-    return f"layer {layer}" if layer <= depth else "the read-out"
+    return f"block {layer}" if layer <= depth else "the read-out"
 
 
 @dataclass(frozen=True)

@@ -390,7 +390,7 @@ def _refute(
 
 ARITHMETICS = tuple(FORMATS)
 RULE_SET = "transformer"
-OWN_PLACES = ("layer ", "read-out", "embedding", "proof")
+OWN_PLACES = ("block ", "read-out", "embedding", "proof")
 """Prefixes of the small checker's refusals, which name their place themselves."""
 
 
@@ -485,7 +485,7 @@ def _check_description(compiled: CompiledNetwork, record: ProofRecord) -> Refuta
         )
     claiming = [at for at, heads in enumerate(compiled.layout.heads, 1) if any(h.operations for h in heads)]
     if claiming:
-        return record.refuse("hints", f"layer {claiming[0]} claims an operation the program does not have")
+        return record.refuse("hints", f"block {claiming[0]} claims an operation the program does not have")
     record.note("hints", "there is no program; the layout's names are not part of the proof")
     return None
 

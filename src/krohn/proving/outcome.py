@@ -203,7 +203,7 @@ class Verification:
         return _summary(self)
 
     def argument(self) -> str:
-        """The proof, several lines per layer: the lemma used, the bound, what it must stay below."""
+        """The proof, several lines per block: the lemma used, the bound, what it must stay below."""
         return _argue(self)
 
     def written(self, path: Path) -> str:

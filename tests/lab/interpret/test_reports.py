@@ -119,18 +119,18 @@ def test_a_verdict_names_runs_of_layers_and_the_worst_share_of_each() -> None:
     worse = Share(0.97, 0.93, 0.98)
     actual = [*rows(1), *rows(2, causal=worse), *rows(5, causal=worse)]
     text = verdict(report_with((variable("window", "scan", "sum"), actual)))
-    wanted = "Window = sum after layers 1–2, causal 97% [93–98]; window = sum after layer 5, causal 97% ["
+    wanted = "Window = sum after blocks 1–2, causal 97% [93–98]; window = sum after block 5, causal 97% ["
     assert wanted in text
 
 
 def test_a_verdict_says_where_something_starts_in_the_embedding() -> None:
     text = verdict(report_with((variable("sum", "count"), rows(0, 1)), (variable("bit", "scan"), rows(0))))
-    assert "Sum from the embedding to layer 1, causal 100% [97–100]; bit in the embedding, causal" in text
+    assert "Sum from the embedding to block 1, causal 100% [97–100]; bit in the embedding, causal" in text
 
 
 def test_every_network_holds_its_letters_and_that_is_not_reported() -> None:
     assert "Nothing is held that the algebra names." in verdict(report_with((letter_variable(), rows(0))))
-    assert "Letter after layer 1, causal 100%" in verdict(report_with((letter_variable(), rows(0, 1))))
+    assert "Letter after block 1, causal 100%" in verdict(report_with((letter_variable(), rows(0, 1))))
 
 
 def test_a_verdict_keeps_apart_what_is_held_alike_and_partly_held() -> None:
@@ -142,8 +142,8 @@ def test_a_verdict_keeps_apart_what_is_held_alike_and_partly_held() -> None:
         )
     )
     assert (
-        "State after layer 2, causal 100% [97–100]. Indistinguishable from the state: parity after layer 1, "
-        "causal 100% [97–100]. Partly: level after layer 1, causal 70% [62–77]."
+        "State after block 2, causal 100% [97–100]. Indistinguishable from the state: parity after block 1, "
+        "causal 100% [97–100]. Partly: level after block 1, causal 70% [62–77]."
     ) in text
 
 
@@ -165,12 +165,12 @@ def test_families_without_a_finding_are_named_with_their_best_share() -> None:
         )
     )
     assert (
-        "A scan: not held (at most 40% [33–48], chance 25%: wide window, after layer 1; "
+        "A scan: not held (at most 40% [33–48], chance 25%: wide window, after block 1; "
         "a probe reads wide window, but swaps do not follow)" in text
     )
     assert "Nothing causal can be said about counts; a probe reads sum, which no swap tested." in text
     assert (
-        "wide bit, after layer 2; a probe reads wide bit, but swaps do not follow; "
+        "wide bit, after block 2; a probe reads wide bit, but swaps do not follow; "
         "a probe reads set bit, which no swap tested)" in text
     )
     assert "cascade" not in text
@@ -182,20 +182,20 @@ def test_a_share_near_chance_is_called_that() -> None:
     text = verdict(
         report_with((variable("window", "scan"), rows(1, causal=low, chance=0.38, probe=HALF, baseline=0.6)))
     )
-    assert "A scan: no more than chance (at most 40% [33–48], chance 38%: window, after layer 1)" in text
+    assert "A scan: no more than chance (at most 40% [33–48], chance 38%: window, after block 1)" in text
 
 
 @pytest.mark.parametrize(
     ("letters", "states", "wanted"),
     [
-        ([1, 0, 0], [0, 0, 1], ["brings its state from layer 2 on (100% [97–100])"]),
+        ([1, 0, 0], [0, 0, 1], ["brings its state from block 2 on (100% [97–100])"]),
         (
             [1, 1, 0],
             [0, 0, 1],
-            ["up to layer 1 a whole position swapped brings its letter alone", "layer 2 on"],
+            ["up to block 1 a whole position swapped brings its letter alone", "block 2 on"],
         ),
         ([1, 0, 0], [0, 0, 0], []),
-        ([1, 0, 1], [1, 0, 1], ["brings its state from layer 2 on (100% [97–100])"]),
+        ([1, 0, 1], [1, 0, 1], ["brings its state from block 2 on (100% [97–100])"]),
         ([1, 0, 1], [1, 0, 0], []),
     ],
 )
@@ -216,20 +216,20 @@ REPORT = report_with(
 def test_a_verdict_begins_with_a_sentence_for_everybody() -> None:
     many = [(variable(name, "scan"), rows(number)) for number, name in enumerate("dcba", 1)]
     assert verdict(report_with(*many[::-1])).startswith(
-        "The network is right after 87.50% of the letters and computes with the d (layer 1), the c (layer 2)"
-        ", the b (layer 3) and 1 more. "
+        "The network is right after 87.50% of the letters and computes with the d (block 1), the c (block 2)"
+        ", the b (block 3) and 1 more. "
     )
     half = verdict(report_with((variable("level", "cascade"), rows(1, causal=HALF))))
     assert half.startswith(
-        "The network is right after 87.50% of the letters and computes in part with the level (layer 1). "
+        "The network is right after 87.50% of the letters and computes in part with the level (block 1). "
     )
     alike = verdict(report_with((variable("bit", "memory"), rows(1, alike=True))))
     assert alike.startswith(
         "The network is right after 87.50% of the letters and computes with what no pair of words tells "
-        "from the state: the bit (layer 1). "
+        "from the state: the bit (block 1). "
     )
     both = report_with((variable("bit", "memory"), rows(1, alike=True)), (state_variable(), rows(2)))
-    assert "computes with the state (layer 2). State after layer 2" in verdict(both)
+    assert "computes with the state (block 2). State after block 2" in verdict(both)
     nearly = replace(both, accuracy=Share(0.999999, 0.9, 1.0))
     assert verdict(nearly).startswith("The network is right after 99.99% of the letters and ")
     text = replace(REPORT, accuracy=nearly.accuracy).text()

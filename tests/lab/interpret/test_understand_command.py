@@ -31,7 +31,7 @@ def test_the_json_has_variables_heads_and_a_verdict(
     assert window[1]["status"] == "held"
     assert window[0]["causal"] < 0.1
     assert [head["nearest"] for head in report["heads"]] == ["1 back", "itself", "2 back", "itself"]
-    assert "map of the last 2 letters after layer 1, causal 100%" in report["verdict"]
+    assert "map of the last 2 letters after block 1, causal 100%" in report["verdict"]
     text = page.read_text()
     first = "The network is right after every letter tried and computes with "
     assert report["verdict"].startswith(first)

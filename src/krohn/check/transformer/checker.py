@@ -198,7 +198,7 @@ def follow_step(
     at = done // 2
     require(done < 2 * len(network.layers), "witness: too many blocks")
     require(isinstance(step, Tabulate) == (done % 2 == 1), "witness: a block is missing")
-    with inside(f"layer {at + 1}", at + 1):
+    with inside(f"block {at + 1}", at + 1):
         if isinstance(step, Tabulate):
             return tabulate(Block(setting, moment, step), network.layers[at]), done + 1
         return attend(setting, moment, network.layers[at], step), done + 1

@@ -80,7 +80,7 @@ def check_scan(setting: Setting, network: Network, automaton: Automaton, moment:
     moment, window, known = replace(moment, box=_by_value(moment.box, scan)), 1, dict[bytes, Real]()
     setting.note("embedding", _holding(moment, scan.channels[0], 1))
     for number, layer in enumerate(network.layers, 1):
-        with inside(f"layer {number}", number):
+        with inside(f"block {number}", number):
             moment, windows = compose(setting, moment, layer, scan, number, window, known)
             window *= windows
             setting.note(f"layer.{number - 1}.stream", _holding(moment, scan.channels[number], window))

@@ -183,11 +183,11 @@ krohn.Breaking = class {
 
 krohn.exact = (value) => (Number.isInteger(value) ? value.toLocaleString("en") : Number(value.toPrecision(6)).toString());
 
-/* layers.0.heads.1.W_Q → layer 1, head 2: query. */
+/* layers.0.heads.1.W_Q → block 1, head 2: query. */
 krohn.matrixName = function (name) {
   const roles = { W_Q: "query", W_K: "key", W_V: "value", W_C: "output", W: "weights", b: "biases" };
   const found = /^layers\.(\d+)\.(heads|mlp)\.(\d+)\.(\w+)$/.exec(name);
   if (!found) return name.replace("_", " ").replace("readout", "read-out");
   const part = found[2] === "heads" ? "head" : "MLP matrix";
-  return `layer ${Number(found[1]) + 1}, ${part} ${Number(found[3]) + 1}: ${roles[found[4]] || found[4]}`;
+  return `block ${Number(found[1]) + 1}, ${part} ${Number(found[3]) + 1}: ${roles[found[4]] || found[4]}`;
 };

@@ -55,7 +55,7 @@ krohn.showAlgebra = function (machine) {
     krohn.make("li", {}, ...plan.components.filter((part) => part.level === level).map(krohn.component)),
   );
   const looks = plan.heads.map((texts, layer) =>
-    krohn.make("li", {}, krohn.make("b", {}, `layer ${layer + 1}`), ...texts.slice(0, 8).map((text) => krohn.make("span", { class: "part" }, text))),
+    krohn.make("li", {}, krohn.make("b", {}, `block ${layer + 1}`), ...texts.slice(0, 8).map((text) => krohn.make("span", { class: "part" }, text))),
   );
   const count = `${plan.levels} ${plan.levels === 1 ? "level" : "levels"}`;
   const scan = plan.method === "scan" ? "Built as a scan: each layer doubles the letters taken together" : "Built from what heads can see at once";
@@ -106,8 +106,8 @@ krohn.exponent = function (text) {
   return found[1] ? Number(found[1]) : String(text).replace(/\D/g, "").length;
 };
 
-/* Checks number layers from 1; 0 is the whole network, one more than there are the read-out. */
-krohn.placeOf = (layer, depth) => (layer < 1 ? "" : layer <= depth ? `layer ${layer} · ` : "read-out · ");
+/* Checks number blocks from 1; 0 is the whole network, one more than there are the read-out. */
+krohn.placeOf = (layer, depth) => (layer < 1 ? "" : layer <= depth ? `block ${layer} · ` : "read-out · ");
 
 krohn.showCertificate = function (certificate, network, changed) {
   if (!certificate) return void krohn.fill("certificate", krohn.make("p", {}, "This network was built in your browser by a general recipe and is not proved. krohn compile writes a smaller one, and krohn verify proves it."));

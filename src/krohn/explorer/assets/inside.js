@@ -78,7 +78,7 @@ krohn.Inside = class {
     krohn.fill("verdict", `After ${cursor} ${cursor === 1 ? "letter" : "letters"}: `, chip, " ", match, match ? " " : "", krohn.make("span", { class: right ? "right" : "bad" }, ...words));
   }
 
-  /* Coordinates are read off the residual stream after the last layer, not off the automaton. */
+  /* Coordinates are read off the residual stream after the last block, not off the automaton. */
   showDials(cursor) {
     const { machine, trace, network } = this.explorer;
     const last = machine.meaning.moments.length - 1;

@@ -1,5 +1,5 @@
 "use strict";
-/* The score: one column per position, one row per head and per register, layer under layer. */
+/* The score: one column per position, one row per head and per register, block under block. */
 krohn.Score = class {
   constructor(explorer) {
     this.explorer = explorer;
@@ -63,9 +63,7 @@ krohn.Score = class {
     const said = meaning.head_words || meaning.heads;
     const rows = meaning.heads[layer].map((text, head) => this.head(layer, head, said[layer][head], text));
     rows.push(...this.registers(2 * layer + 1, 2 * layer), ...this.registers(2 * layer + 2, 2 * layer + 1));
-    // Blocks without a head only look up: with them there are more blocks than layers.
-    const unit = this.explorer.network.shape.every(([heads]) => heads) ? "Layer" : "Block";
-    return this.group(`${unit} ${layer + 1}`, rows);
+    return this.group(`Block ${layer + 1}`, rows);
   }
 
   group(title, rows) {
@@ -82,7 +80,7 @@ krohn.Score = class {
   head(layer, head, words, text) {
     const cells = [];
     this.heads.push({ layer, head, cells });
-    return this.row("head", `head ${head + 1} ${words}`, `Layer ${layer + 1}, head ${head + 1}: ${text}`, () => {
+    return this.row("head", `head ${head + 1} ${words}`, `Block ${layer + 1}, head ${head + 1}: ${text}`, () => {
       const mark = krohn.make("i");
       cells.push({ mark, strength: "", weight: 0 });
       return krohn.make("td", {}, mark);

@@ -44,7 +44,7 @@ LINE = 98
 
 @dataclass(frozen=True)
 class Report:
-    """One network: every variable after every layer, every head, and the verdict."""
+    """One network: every variable after every block, every head, and the verdict."""
 
     network: str
     kind: str
@@ -72,11 +72,11 @@ class Report:
         write_page(self, Path(path))
 
     def to_frame(self) -> "DataFrame":
-        """One row for each variable and layer."""
+        """One row for each variable and block."""
         return frame(self.to_json()["variables"])
 
     def to_json(self) -> dict[str, Any]:
-        """Plain numbers and strings; ``variables`` has one entry for each variable and layer."""
+        """Plain numbers and strings; ``variables`` has one entry for each variable and block (``layer``)."""
         plain = ("network", "kind", "automaton", "length", "layers", "dim", "seed", "effort")
         return {
             **{name: getattr(self, name) for name in plain},
@@ -164,12 +164,12 @@ def _share_right(share: float) -> str:
 
 
 def sentence(report: Report) -> str:
-    """How often the network is right, and what it computes with, in the order of layers."""
+    """How often the network is right, and what it computes with, in the order of blocks."""
     share = report.accuracy.value
     right = "every letter tried" if share == 1 else f"{_share_right(share)} of the letters"
     for how, wanted in HOW.items():
         first = [
-            (min(layers), f"the {variable.name} (layer {min(layers)})")
+            (min(layers), f"the {variable.name} (block {min(layers)})")
             for variable, rows in report.variables
             if variable.family != "letter"
             and (layers := [row.layer for row in rows if row.layer and status(row) == wanted])
@@ -187,7 +187,7 @@ def sentence(report: Report) -> str:
 
 
 def _held(variable: Variable, rows: tuple[Finding, ...], wanted: str) -> Iterator[str]:
-    """``NAME after layers 1–2, causal 98% [95–99]``, for each run of layers; not the trivial ones."""
+    """``NAME after blocks 1–2, causal 98% [95–99]``, for each run of blocks; not the trivial ones."""
     chosen = [row for row in rows if status(row) == wanted and not _trivial(variable, row)]
     for _, run in groupby(enumerate(chosen), key=lambda pair: pair[1].layer - pair[0]):
         group = [row for _, row in run]
@@ -204,8 +204,8 @@ def _trivial(variable: Variable, row: Finding) -> bool:
 
 def _layers(first: int, last: int) -> str:
     if first == last:
-        return f"after layer {first}" if first else "in the embedding"
-    return f"after layers {first}–{last}" if first else f"from the embedding to layer {last}"
+        return f"after block {first}" if first else "in the embedding"
+    return f"after blocks {first}–{last}" if first else f"from the embedding to block {last}"
 
 
 def _percent(share: Share) -> str:
@@ -213,19 +213,19 @@ def _percent(share: Share) -> str:
 
 
 def _whole(report: Report) -> Iterator[str]:
-    """The layer up to which a position is only its letter, and from which it is its state."""
+    """The block up to which a position is only its letter, and from which it is its state."""
     layers = list(enumerate(report.whole))
     letter = list(takewhile(lambda one: one[1]["letter"].low >= HELD_FROM, layers))
     state = list(takewhile(lambda one: one[1]["state"].low >= HELD_FROM, reversed(layers)))
     if len(letter) > 1:
         share = min((row["letter"] for _, row in letter), key=lambda share: share.value)
         yield (
-            f"up to layer {letter[-1][0]} a whole position swapped brings its letter alone "
+            f"up to block {letter[-1][0]} a whole position swapped brings its letter alone "
             f"({_percent(share)}): all else still comes from earlier positions"
         )
     if state:
         share = min((row["state"] for _, row in state), key=lambda share: share.value)
-        yield f"a whole position swapped brings its state from layer {state[-1][0]} on ({_percent(share)})"
+        yield f"a whole position swapped brings its state from block {state[-1][0]} on ({_percent(share)})"
 
 
 def _missing(report: Report) -> Iterator[str]:
@@ -259,7 +259,7 @@ def _read_alone(rows: list[tuple[Variable, Finding]]) -> str:
 
 
 HEADER = {
-    "layer": "the block, from 1",
+    "block": "from 1",
     "head": "its number in the block",
     "kind": "the family of the pattern: uniform, look back, latest, boundary; none below 80%",
     "nearest": "the pattern of attention that fits best",
@@ -306,7 +306,7 @@ def html(data: dict[str, Any]) -> str:
 
 
 def heat_map(data: dict[str, Any]) -> str:
-    """A row for each variable, a column for each layer: causal shares, the probe's accuracy below."""
+    """A row for each variable, a column for each block: causal shares, the probe's accuracy below."""
     rows = [
         f"<tr><th>{escape(name)}</th>{''.join(map(_cell, entries))}</tr>"
         for name, entries in _by_variable(data).items()
@@ -319,7 +319,7 @@ def heat_map(data: dict[str, Any]) -> str:
 
 
 def _by_variable(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The entries of each variable, layer by layer, under its names."""
+    """The entries of each variable, block by block, under its names."""
     rows: dict[str, list[dict[str, Any]]] = {}
     for entry in data["variables"]:
         rows.setdefault(" = ".join((entry["name"], *entry["aliases"])), []).append(entry)
@@ -327,7 +327,7 @@ def _by_variable(data: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _columns(data: dict[str, Any]) -> list[str]:
-    return ["start", *(f"layer {number}" for number in range(1, data["layers"] + 1))]
+    return ["start", *(f"block {number}" for number in range(1, data["layers"] + 1))]
 
 
 def _cell(entry: dict[str, Any]) -> str:
@@ -387,13 +387,13 @@ def _text(payload: dict[str, Any]) -> str:
         *wrap(payload["verdict"], LINE),
         "",
         table(["causal, %", *_columns(payload)], rows),
-        "causal: share of swaps of the variable that the output follows; * the layer holds it, = no pair of",
+        "causal: share of swaps of the variable that the output follows; * the block holds it, = no pair of",
         "words tells it from the state itself, · no swap predicts another answer",
     ]
     for what in ("state", "letter"):
         shares = " ".join(f"{100 * row[what]['value']:.0f}" for row in payload["whole"])
-        parts.append(f"a whole position swapped brings its {what}, %, by layer: {shares}")
+        parts.append(f"a whole position swapped brings its {what}, %, by block: {shares}")
     if heads:
-        parts += ["", table(("layer", "head", "kind", "nearest pattern", "agreement"), heads)]
+        parts += ["", table(("block", "head", "kind", "nearest pattern", "agreement"), heads)]
     notes = (line for text in payload["notes"] for line in wrap(f"note: {text}", LINE))
     return "\n".join([*parts, *notes])

@@ -235,7 +235,7 @@ def understand(
     seed: int = 0,
     effort: float = 1.0,
 ) -> Report:
-    """Which variables of the automaton's algebra a network holds in which layer, and its heads' patterns.
+    """Which variables of the automaton's algebra a network holds after which block, and its heads' patterns.
 
     Args:
         network: a compiled network, a directory of ``krohn train``, ``compile`` or ``export --to hf``, or a
