@@ -454,3 +454,34 @@ def test_explain_says_what_the_parts_mean_as_the_command_does(
     net = krohn.compile("abab", 4, out=tmp_path / "net")
     assert run(["explain", str(tmp_path / "net"), "--json"]) == 0
     assert krohn.explain(net).to_json() == json.loads(capsys.readouterr().out)
+
+
+def test_no_function_takes_an_empty_path_for_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network = krohn.compile("C2", 4)
+    network.save(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    kept = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    tiny = {"layers": 1, "dim": 8, "heads": 1, "mlp": 8, "length": 4, "steps": 1, "device": "cpu"}
+    for refused in (
+        lambda: network.save(""),
+        lambda: krohn.compile("C2", architecture="gru").save(""),
+        lambda: krohn.load(""),
+        lambda: krohn.verify(""),
+        lambda: krohn.verify("", kernel=True),
+        lambda: krohn.explain(""),
+        lambda: krohn.understand(""),
+        lambda: krohn.extract("", length=2),
+        lambda: krohn.export(network, "hf", ""),
+        lambda: krohn.train("C2", directory="", **tiny),
+        lambda: krohn.card("lstm", "C2", seeds=1, length=2, steps=1, width=2, out=""),
+        lambda: krohn.suite.build("", "c2-cascade-plain"),
+        lambda: krohn.suite.locks("", count=1, seed=0),
+        lambda: krohn.reproduce("depth", store="", show=True),
+    ):
+        with pytest.raises(krohn.KrohnError, match="a path must have a name"):
+            refused()
+    with pytest.raises(krohn.KrohnError, match="must be a file; it is a directory"):
+        krohn.verify(network, out=".")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == kept

@@ -23,7 +23,7 @@ from krohn.automata.small import (
     small_automata,
 )
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.files import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder, require, short
+from krohn.base.files import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder, path_of, require, short
 from krohn.construct.compiling import compile
 from krohn.construct.depth_bounds import Atlas
 from krohn.construct.depth_bounds import atlas as atlas_of
@@ -376,7 +376,7 @@ def extract(
     from krohn.lab.interpret.extraction import extract as extract_automaton
 
     meant = None if automaton is None else as_automaton(automaton)
-    kind = Folder(Path(network)).kind if isinstance(network, str | Path) else None
+    kind = Folder(path_of(network)).kind if isinstance(network, str | Path) else None
     if device != "cpu" and kind != TRAINED:
         raise InvalidInput("--device is for the folder of a training run; other networks run on the CPU")
     if isinstance(network, str | Path) and kind != STOCK:
@@ -416,7 +416,8 @@ def reproduce(
     from krohn.lab.experiments.store import Store
     from krohn.lab.experiments.sweep import SweepOptions
 
-    path, place = Path(store or "runs/results.sqlite"), None if figures is None else Path(figures)
+    path = path_of("runs/results.sqlite" if store is None else store)
+    place = None if figures is None else path_of(figures)
     if show and store is None and not path.exists():
         return reproduction.show_committed(name, scale, path, place, say)
     chosen = None

@@ -156,9 +156,10 @@ def check_output(path: Path, *endings: str) -> None:
     if endings and path.suffix not in endings:
         wanted = f"one of {', '.join(endings)}" if len(endings) > 1 else endings[0]
         raise InvalidInput(f"the file must end in {wanted}; got {str(path)[-80:]!r}")
-    if mode is None or stat.S_ISREG(mode):
-        check_place(path)
-    if mode is None or not stat.S_ISREG(mode):
+    if mode is not None and stat.S_ISDIR(mode):
+        raise InvalidInput(f"{short(path)} must be a file; it is a directory: choose another name")
+    check_place(path)
+    if mode is None:
         return
     real = Path(os.path.realpath(path))
     if real.name in _PARTS and any((real.parent / key).exists() for key in KEYS.values()):
@@ -323,12 +324,22 @@ class Folder:
         return isinstance(payload, dict) and "krohn" in payload
 
 
+NO_PATH = "a path must have a name; got none (the current folder is .)"
+
+
+def path_of(given: str | Path) -> Path:
+    """The path, refused if it is empty, as of an unset variable: that would be the current folder."""
+    if given == "":
+        raise InvalidInput(NO_PATH)
+    return Path(given)
+
+
 def require(network: Any, purpose: str, *kinds: str) -> str:
     """The kind of network in a folder, if it is one of ``kinds``; the error begins by ``purpose``."""
     wanted = _either([CONTENTS[each] for each in kinds])
     if not isinstance(network, str | Path):
         raise InvalidInput(f"{purpose} {wanted}, or its folder; got {type(network).__name__}")
-    path = Path(network)
+    path = path_of(network)
     kind = Folder(path).kind
     if kind in kinds:
         return kind

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 import krohn
-from krohn.base.files import check_output
+from krohn.base.files import NO_PATH, check_output
 from krohn.errors import InvalidInput
 
 Option = Callable[[Any], Any]
@@ -25,7 +25,7 @@ class NamedPath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The path, refused if it is empty."""
         if not value:
-            self.fail("a path must have a name; got none (the current folder is .)", param, ctx)
+            self.fail(NO_PATH, param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from krohn.automata.files import automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.files import COMPILED, EXPORT, TRAINED, Folder, json_bytes, read_json, require, short
+from krohn.base.files import COMPILED, EXPORT, TRAINED, Folder, json_bytes, path_of, read_json, require, short
 from krohn.base.plugins import Plugins, instance_of
 from krohn.base.portable import at_least
 from krohn.check.ground import Verdict
@@ -109,7 +109,7 @@ def export(
     exports = attempt(
         network,
         formats,
-        Path(out),
+        path_of(out),
         replicate=replicate,
         length=length,
         dtype=dtype,

@@ -25,6 +25,7 @@ from krohn.base.files import (
     KEYS,
     Folder,
     json_bytes,
+    path_of,
     read_json,
     read_tensors,
     require_keys,
@@ -345,7 +346,7 @@ def save(network: CompiledNetwork, directory: str | Path) -> None:
     The old meaning is removed before the new matrices are written: neither a reader nor a crash can pair
     matrices with the wrong meaning.
     """
-    folder = Path(directory)
+    folder = path_of(directory)
     Folder(folder).check_target(COMPILED, (MODEL, MEANING))
     automaton_from_payload(automaton_payload(network.automaton))  # refuse names that a file cannot hold
     files = {MODEL: save_tensors(network.transformer.tensors()), MEANING: json_bytes(_meaning(network))}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.files import COMPILED, RECURRENT, TRAINED, Folder, short, write_text
+from krohn.base.files import COMPILED, RECURRENT, TRAINED, Folder, path_of, short, write_text
 from krohn.check.arithmetic.sums import ANY, LEFT
 from krohn.check.claim import Claim
 from krohn.check.rules import read_net
@@ -201,7 +201,7 @@ def scan_hints(network: StoredTransformer) -> Scanning:
 def _folder_of(given: CompiledNetwork | RecurrentNetwork | str | Path) -> Iterator[Path]:
     """Where the network lies; a network that is nowhere is saved for a while."""
     if isinstance(given, str | Path):
-        yield Path(given)
+        yield path_of(given)
         return
     with tempfile.TemporaryDirectory() as name:
         if isinstance(given, RecurrentNetwork):

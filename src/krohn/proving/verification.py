@@ -20,6 +20,7 @@ from krohn.base.files import (
     STOCK,
     TRAINED,
     check_output,
+    path_of,
     require,
 )
 from krohn.check.certificate import Certificate, read_certificate
@@ -95,7 +96,7 @@ def verify(
     _check_target(out)  # fail before the work
     if certificate is not None:
         return _write(_recheck(network, certificate, question, as_claimed=as_claimed), out)
-    return _write(_verify(Path(network) if isinstance(network, str) else network, question), out)
+    return _write(_verify(path_of(network) if isinstance(network, str) else network, question), out)
 
 
 def _refuse_idle(network: Any, asked: Question, certificate: Any, *, kernel: bool, as_claimed: bool) -> None:

@@ -20,6 +20,7 @@ from krohn.base.files import (
     RECURRENT,
     Folder,
     json_bytes,
+    path_of,
     read_json,
     read_tensors,
     require_keys,
@@ -196,7 +197,7 @@ class RecurrentReport:
 
 def save(network: RecurrentNetwork, directory: str | Path) -> None:
     """Writes both files or none; an existing network is replaced."""
-    folder = Path(directory)
+    folder = path_of(directory)
     Folder(folder).check_target(RECURRENT, (MODEL, MEANING))
     name = network.automaton.name
     meaning = {

@@ -16,6 +16,7 @@ import torch
 from krohn.algebra.analysis import analyze
 from krohn.automata.semiautomaton import Semiautomaton, reachable
 from krohn.automata.zoo import AutomatonLike, as_automaton, split_specs
+from krohn.base.files import path_of
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.lab.cards import card_files
 from krohn.lab.cards.harness import (
@@ -133,7 +134,7 @@ def card(
         )
     _check_device(device)
     if out is not None:
-        card_files.check_folder(Path(out))
+        card_files.check_folder(path_of(out))
     theorems = [theorem(automaton, described) for automaton in automata]
     clock = _Clock(math.inf if minutes is None else 60 * minutes, tell or (lambda line: None))
     if tell is not None:

@@ -59,8 +59,7 @@ def subject_of(network: Any, automaton: Semiautomaton | None = None, tokens: Any
             "understand reads the stream between blocks, so it needs a GPT-2 or its folder; got "
             f"{type(network).__name__}: krohn.extract takes any callable"
         )
-    directory = Path(network)
-    kind = require(directory, "understand needs", COMPILED, EXPORT, TRAINED, STOCK)
+    kind, directory = require(network, "understand needs", COMPILED, EXPORT, TRAINED, STOCK), Path(network)
     if kind == STOCK:
         return subject_of_stock(directory, automaton, tokens)
     if automaton is not None or tokens is not None:

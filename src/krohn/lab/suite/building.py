@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from krohn.automata.files import automaton_payload
 from krohn.base.extras import to_install
-from krohn.base.files import json_bytes, read_json
+from krohn.base.files import json_bytes, path_of, read_json
 from krohn.base.notebook import Rows
 from krohn.construct import compiling
 from krohn.errors import InvalidInput, MissingDependency
@@ -71,7 +71,7 @@ def build(
     out: str | Path, only: str | Sequence[str] = (), progress: Callable[[str, int, int], None] | None = None
 ) -> Rows[Built]:
     """Builds networks of the suite into folders of ``out``; finished ones are kept."""
-    base, wanted, done = Path(out), entries(only), []
+    base, wanted, done = path_of(out), entries(only), []
     if base.exists() and not base.is_dir():
         raise InvalidInput(f"a suite needs a directory; {base} is a file: choose another name")
     _require_parquet()

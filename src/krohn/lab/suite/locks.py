@@ -21,7 +21,7 @@ import numpy.typing as npt
 from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.semiautomaton import Semiautomaton, with_target
 from krohn.automata.zoo import parse_spec
-from krohn.base.files import check_place, parse_json, read_json, write_json, write_text
+from krohn.base.files import check_place, parse_json, path_of, read_json, write_json, write_text
 from krohn.base.notebook import Rows
 from krohn.construct.compiling import build, make_request
 from krohn.construct.request import TransformerOptions
@@ -136,7 +136,7 @@ def build_locks(
 
     With several ``jobs`` as many processes build at a time; the files are the same.
     """
-    folder, kept = Path(out), key_folder(Path(out))
+    folder, kept = path_of(out), key_folder(Path(out))
     for each in (folder, kept):
         if each.exists() and (not each.is_dir() or any(each.iterdir())):
             raise InvalidInput(f"locks need a new folder; {each} is there already: choose another name")

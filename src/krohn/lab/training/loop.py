@@ -12,6 +12,7 @@ from torch import Tensor
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, parse_spec
+from krohn.base.files import path_of
 from krohn.base.notebook import frame, table
 from krohn.errors import InvalidInput, Unsupported, counted
 from krohn.lab.models.network import Network, Weights
@@ -238,7 +239,7 @@ def train(
     faults = start_reasons(config, chosen, device)
     if faults:
         raise Unsupported("; ".join(faults))
-    path = None if directory is None else Path(directory)
+    path = None if directory is None else path_of(directory)
     if path is not None:
         RunDirectory(path).check(config)  # before a lock file is written into someone else's directory
     with nullcontext() if path is None else sole_user(path):
