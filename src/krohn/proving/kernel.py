@@ -133,12 +133,14 @@ def _outcome(
             }
         },
     )
-    return replace(result, wording=_wording(result, result.more["kernel"]))
+    return replace(result, wording=_wording(network, result, result.more["kernel"]))
 
 
-def _wording(verdict: Verification, kernel: dict[str, Any]) -> str:
+def _wording(network: Stored, verdict: Verification, kernel: dict[str, Any]) -> str:
     """The verdict, and what Coq proves."""
-    about = f"{verdict.subject}, {kernel['architecture']}"
+    about = f"{verdict.subject}, {network.architecture}"
+    if isinstance(network, StoredNetwork) and network.cell.options.get("householders") == 1:
+        about += " of one step, a DeltaNet" if network.architecture == "deltaproduct" else ""
     lines = [f"certified: {about}" if verdict.certified else f"not certified: {about}: {verdict.reason}"]
     if kernel["accepted"]:
         words = "every length" if verdict.length is None else f"at most {verdict.length} letters"
