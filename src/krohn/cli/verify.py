@@ -28,7 +28,12 @@ OWN = ("krohn.json", "recurrent.json", "config.json", "export.json", "automaton.
 )
 @click.option("--explain", "as_argument", is_flag=True, help="Print the proof lemma by lemma.")
 @click.option("--out", type=PATH, help="Write the certificate to this file: JSON, or .v with --kernel.")
-@click.option("--recheck", "certificate", type=PATH, help="Check this certificate against the network again.")
+@click.option(
+    "--recheck",
+    "certificate",
+    type=PATH,
+    help="Check this certificate against the network again; without --tokens its own tokens hold.",
+)
 @click.option(
     "--as-claimed", is_flag=True, help="With --recheck: ask for the words that the certificate claims alone."
 )
