@@ -1,6 +1,7 @@
 """``krohn explore``: a page that runs the compiled network in the browser, written or served."""
 
 import json
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -66,22 +67,21 @@ def command(
             f"serving the page needs starlette and uvicorn: {to_install('explore')}; "
             "or write the page: krohn explore S4 --out page.html"
         )
-    page = krohn.explore(
-        *specs, out=out, length=length, gallery=gallery, results=results, server=out is None, tell=note
-    )
+    settings: Any = {"length": length, "gallery": gallery, "results": results, "tell": note}
     if out is None:
-        _serve(page, host, port, as_json)
+        _serve(lambda: krohn.explore(*specs, server=True, **settings).html, host, port, as_json)
         return
+    page = krohn.explore(*specs, out=out, **settings)
     text = f"{out}: {', '.join(page.names)}; {len(page.html.encode()):,} bytes"
     payload = {"out": str(out), "machines": list(page.names), "length": length}
     emit(payload, as_json=as_json, text=lambda: text)
 
 
-def _serve(page: Any, host: str, port: int, as_json: bool) -> None:
+def _serve(make_page: Callable[[], str], host: str, port: int, as_json: bool) -> None:
     def announce(url: str) -> None:
         click.echo(json.dumps({"url": url}) if as_json else f"{url}  (Ctrl-C ends it)")
 
     try:
-        functions.serve(page.html, host, port, announce)
+        functions.serve(make_page, host, port, announce)
     except KeyboardInterrupt:
         note("stopped")

@@ -5,7 +5,7 @@ import hmac
 import json
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
@@ -90,9 +90,10 @@ def build_app(page: str, guard: Guard, jobs: Jobs) -> Starlette:
     return Starlette(routes=[Route("/", show), Route("/machine", machine, methods=["POST"])])
 
 
-def serve(page: str, host: str, port: int, announce: Any) -> None:
-    """Serves until it is interrupted; ``announce`` is called with the address as soon as it is bound."""
+def serve(make_page: Callable[[], str], host: str, port: int, announce: Any) -> None:
+    """Serves until it is interrupted; the page is made once the address is bound, then announced."""
     listener = _bound(host, port)
+    page = make_page()
     real = listener.getsockname()[1]
     token = "" if is_loopback(host) else secrets.token_urlsafe(18)
     name = f"[{host}]" if ":" in host else host
