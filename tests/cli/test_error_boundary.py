@@ -36,6 +36,7 @@ def failing_command(monkeypatch: pytest.MonkeyPatch, raised: BaseException) -> N
         (["nothing"], "error: no command 'nothing': must be one of zoo, analyze"),
         (["anlyze"], "error: no command 'anlyze': did you mean analyze? see krohn --help"),
         (["analyze"], "error: Missing argument 'SPEC': see krohn analyze --help"),
+        (["analyze", "--effort"], "error: Option '--effort' requires an argument: see krohn analyze --help"),
         (["analyze", "S4", "--bogus"], "error: No such option"),
         (["sample", "S4", "--length", "many", "--count", "1", "--out", "x.npz"], "error: Invalid value"),
     ],

@@ -19,10 +19,10 @@ _REQUIRED = ("krohn", "letters", "states", "start", "next")
 def load_automaton(path: str | Path) -> Semiautomaton:
     """The automaton stored in the file: JSON, or JFLAP's format if the name ends in .jff."""
     stem = Path(path).stem.encode(errors="surrogateescape").decode(errors="replace")  # any bytes, as text
+    jff = Path(path).suffix == ".jff"
+    held: Any = read_bytes(path, MAX_JFF_BYTES) if jff else read_json(path, max_bytes=MAX_BYTES)
     try:
-        if Path(path).suffix == ".jff":
-            return parse_jff(read_bytes(path, MAX_JFF_BYTES), name=stem)
-        return automaton_from_payload(read_json(path, max_bytes=MAX_BYTES), name=stem)
+        return (parse_jff if jff else automaton_from_payload)(held, name=stem)
     except (InvalidAutomaton, LimitExceeded) as error:
         raise type(error)(f"{short(path)}: {error}") from error
 

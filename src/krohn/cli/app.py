@@ -108,7 +108,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         click.echo(error.format_message())
         return 2
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "krohn"
+        where = error.ctx.command_path if error.ctx else f"krohn {name}".rstrip()
         line = error_line(_plainly(error.format_message().rstrip(".")))
         joint = "" if line.endswith("?") else ":"
         return refuse(f"{line}{joint} see {where} --help", as_json=as_json)
