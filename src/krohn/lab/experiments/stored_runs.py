@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from krohn.base.notebook import Rows, table
-from krohn.errors import InvalidFile, InvalidInput, UnknownName
+from krohn.errors import InvalidFile, InvalidInput, UnknownName, counted
 from krohn.lab.experiments.record import Conflict, Member, Record, conflict_lines
 from krohn.lab.experiments.store import Store, export_text, parse_text
 
@@ -55,7 +55,7 @@ class StoredRun:
     replicates: Rows[dict[str, Any]]
 
     def __repr__(self) -> str:
-        return f"<StoredRun {self.run}: {len(self.replicates)} replicates>"
+        return f"<StoredRun {self.run}: {counted(len(self.replicates), 'replicate')}>"
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""

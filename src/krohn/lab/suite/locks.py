@@ -25,7 +25,7 @@ from krohn.base.files import check_place, parse_json, path_of, read_json, write_
 from krohn.base.notebook import Rows
 from krohn.construct.compiling import build, make_request
 from krohn.construct.request import TransformerOptions
-from krohn.errors import InvalidFile, InvalidInput, KrohnError
+from krohn.errors import InvalidFile, InvalidInput, KrohnError, counted
 from krohn.exporting.hugging_face import hugging_face_files, tokens_of
 from krohn.lab.interpret.extraction import separating_word
 from krohn.lab.suite.disguise import DECOY_UNITS, DISGUISES, disguise
@@ -114,7 +114,7 @@ class Locks(Rows[dict[str, Any]]):
     def text(self) -> str:
         """Two lines."""
         return (
-            f"{len(self)} locks in {self.folder}, the key in {self.key}\n"
+            f"{counted(len(self), 'lock')} in {self.folder}, the key in {self.key}\n"
             f"from outside {QUERIES:,} queries find at most {BOUND:.2%} of the planted words"
         )
 
