@@ -21,10 +21,10 @@ from types import ModuleType
 from typing import Any
 
 import krohn
-from krohn import functions
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct import compiling
 from krohn.construct.request import Request
+from krohn.explorer import page_data
 from krohn.explorer.page_data import LENGTH
 from krohn.network.compiled import CompiledNetwork
 
@@ -47,7 +47,7 @@ BUILDERS = (
     "proving",
 )
 """Rooms whose code decides which network is built."""
-SHOWN_BY = ("krohn.explorer.page_data", "krohn.functions")
+SHOWN_BY = ("krohn.explorer.page_data",)
 """Modules whose code decides what a page shows of it."""
 
 Build = Callable[[Request], CompiledNetwork]
@@ -176,6 +176,6 @@ def install() -> KeptNetworks:
     result = KeptNetworks(folder)
     compiling.find_accepted = result.keeping(compiling.find_accepted)
     compiling.build = result.keeping(compiling.build)
-    functions.build_machine = result.keeping_machines(functions.build_machine)
+    page_data.build_machine = result.keeping_machines(page_data.build_machine)
     result.remember()
     return result

@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "explorer": CORE | {"construct", "paper", "proving"},
     "lab": CORE | {"check", "construct", "paper", "recurrent", "proving", "exporting"},
     "installation": {"base"},
-    "functions": CORE | {"construct", "paper", "recurrent", "explorer"},
+    "functions": CORE | {"construct", "paper", "recurrent"},
     "cli": {"base", "functions"},  # and `krohn`: commands parse, call a public function, print the result
     "__init__": set(),
     "__main__": set(),
@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 ON_USE: dict[str, set[str]] = {
     "proving": {"lab"},
     "exporting": {"lab"},
+    "explorer": {"lab"},
     "functions": {"lab", "exporting"},
     "installation": {"lab"},
     "__main__": {"cli"},

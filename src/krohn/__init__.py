@@ -94,7 +94,7 @@ _PUBLIC = {
     "circuit": "krohn.functions:circuit",
     "barrington": "krohn.functions:barrington",
     "atlas": "krohn.functions:atlas",
-    "explore": "krohn.functions:explore",
+    "explore": "krohn.explorer.page_data:explore",
     "Page": "krohn.explorer.page_data:Page",
     "extract": "krohn.functions:extract",
     "reproduce": "krohn.functions:reproduce",

@@ -23,30 +23,25 @@ from krohn.automata.small import (
     small_automata,
 )
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.files import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder, path_of, require, short
-from krohn.construct.compiling import compile
-from krohn.construct.depth_bounds import Atlas
-from krohn.construct.depth_bounds import atlas as atlas_of
+from krohn.base.files import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder, path_of, require
 from krohn.errors import InvalidInput, counted, plainly
-from krohn.explorer.page_data import LENGTH, Page, build_machine, check_page, render_page
-from krohn.explorer.page_data import LONGEST as LONGEST
-from krohn.explorer.trained_results import GALLERY, results_view
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.compiled import load as load_compiled
 from krohn.network.explanation import Explanation, explain_word, view
 from krohn.network.gpt2.reading import ExportedNetwork, read_export
 from krohn.network.meaning import MeaningView
 from krohn.network.transformer import float_name
-from krohn.paper import barrington as formulas
 from krohn.paper.threshold_circuit import threshold_circuit
 from krohn.paper.threshold_gates import Circuit
 from krohn.recurrent import recurrent_network
 from krohn.recurrent.recurrent_network import RecurrentNetwork
 
 if TYPE_CHECKING:
+    from krohn.construct.depth_bounds import Atlas
     from krohn.lab.experiments.reproduction import Reproduction
     from krohn.lab.interpret.extraction import Extracted
     from krohn.lab.training.trained_network import TrainedNetwork
+    from krohn.paper.barrington import BarringtonProgram
 
 Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""
@@ -212,12 +207,16 @@ def circuit(network: AutomatonLike | CompiledNetwork, length: int | None = None)
         raise InvalidInput(f"circuit needs a compiled network or an automaton; got {kind}")
     if length is None:
         raise InvalidInput("a circuit reads words of one length; choose it with length=")
+    from krohn.construct.compiling import compile
+
     return threshold_circuit(compile(network, length, unproved=True), length)
 
 
 @plainly
-def barrington(formula: str, automaton: AutomatonLike | None = None) -> formulas.BarringtonProgram:
+def barrington(formula: str, automaton: AutomatonLike | None = None) -> "BarringtonProgram":
     """A Boolean formula as a word problem over an automaton that is not solvable, A5 by default."""
+    from krohn.paper import barrington as formulas
+
     return formulas.barrington(formula, None if automaton is None else as_automaton(automaton))
 
 
@@ -230,12 +229,14 @@ def atlas(
     seed: int = 0,
     effort: float = 1.0,
     progress: Callable[[int, int], object] = lambda done, total: None,
-) -> Atlas:
+) -> "Atlas":
     """All automata of 2 to ``states`` states up to isomorphism, or a sample: rows with class and depth.
 
     The rows are what ``krohn atlas --json`` lists; ``to_frame()`` makes a DataFrame of them. ``progress`` is
     called with how many are done, and of how many.
     """
+    from krohn.construct import depth_bounds
+
     if not (2 <= states <= MOST_STATES and 1 <= letters <= MOST_LETTERS):
         raise InvalidInput(
             f"an atlas has automata of 2 to {MOST_STATES} states over 1 to {MOST_LETTERS} letters; "
@@ -248,66 +249,11 @@ def atlas(
     else:
         require_listable(states, letters)  # fail before the smaller ones are listed
         chosen = [automaton for count in range(2, states + 1) for automaton in small_automata(count, letters)]
-    rows = Atlas([])
-    for row in atlas_of(chosen, effort):
+    rows = depth_bounds.Atlas([])
+    for row in depth_bounds.atlas(chosen, effort):
         rows.append(row)
         progress(len(rows), len(chosen))
     return rows
-
-
-@plainly
-def explore(
-    *automata: AutomatonLike,
-    out: str | Path | None = None,
-    length: int = LENGTH,
-    gallery: bool = False,
-    results: str | Path | Sequence[str | Path] = (),
-    server: bool = False,
-    tell: Callable[[str], object] = lambda line: None,
-) -> Page:
-    """The page that runs the compiled networks of automata in a browser; written to ``out`` if given.
-
-    A notebook shows it in place; ``.html`` is its text, ``.save(F)`` writes it. ``gallery`` adds the 19
-    automata of the paper, ``results`` trained networks from files that ``results.export`` wrote, ``server``
-    what a server needs; ``tell`` is called with a line for each network.
-    """
-    if out is not None:
-        check_page(Path(out))  # fail before the work
-    if isinstance(length, int) and length > LONGEST:
-        raise InvalidInput(f"a page shows words of at most {LONGEST} letters; got {length}: choose fewer")
-    wanted = (*automata, *(GALLERY if gallery else ())) or ("S4",)
-    chosen = [(_name_of(each), as_automaton(each)) for each in wanted]
-    files = [results] if isinstance(results, str | Path) else results
-    trained = _read_trained([Path(each) for each in files])
-    machines = []
-    for place, (name, automaton) in enumerate(chosen, start=1):
-        tell(f"compiling and proving {name}" + (f" ({place} of {len(chosen)})" if len(chosen) > 1 else ""))
-        machines.append(build_machine(automaton, length))
-    payload = {"machines": machines, "gallery": gallery, "server": server, **trained}
-    page = Page(render_page(payload), tuple(name for name, _ in chosen))
-    if out is not None:
-        page.save(out)
-    return page
-
-
-def _name_of(automaton: AutomatonLike) -> str:
-    if not isinstance(automaton, str | Path):
-        return getattr(automaton, "name", "") or "an automaton"
-    return str(automaton) if str(automaton).isprintable() else short(str(automaton))
-
-
-def _read_trained(paths: list[Path]) -> dict[str, Any]:
-    """The data of trained networks for the page, if there are any."""
-    if not paths:
-        return {}
-    from krohn.lab.experiments.store import parse_text
-
-    files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
-    parsed = [parse_text(file) for file in files]
-    if not parsed:
-        raise InvalidInput(f"--results must name files that krohn results export wrote; none in {paths[0]}")
-    records = [record for part, _ in parsed for record in part]
-    return {"results": results_view(records, [member for _, part in parsed for member in part])}
 
 
 @dataclass(frozen=True)
@@ -434,6 +380,7 @@ def reproduce(
 
 # What commands call beside the public functions, loaded on use: some of it needs torch.
 _ON_USE = {
+    "LONGEST": "krohn.explorer.page_data:LONGEST",
     "serve": "krohn.explorer.server:serve",
     "attempt_export": "krohn.exporting.driver:attempt",
     "export_formats": "krohn.exporting.driver:ALL_FORMATS",

@@ -139,7 +139,7 @@ def test_a_link_into_a_gallery_opens_the_player(
 ) -> None:
     """Some automata of the gallery; all 19 are built by ``make attacks``, and kept in the site."""
     assert set(FEW) < set(GALLERY)
-    monkeypatch.setattr("krohn.functions.GALLERY", names)
+    monkeypatch.setattr("krohn.explorer.page_data.GALLERY", names)
     path = tmp_path / "gallery.html"
     assert run(["explore", "--gallery", "--length", "6", "--out", str(path)]) == 0
     visit(browser, f"{path.as_uri()}#S4")

@@ -9,7 +9,6 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
-from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
@@ -229,6 +228,8 @@ def _letters(automaton: Semiautomaton) -> Sequence[str]:
 
 def jff_text(automaton: Semiautomaton) -> str:
     """The automaton for JFLAP; states observed as 1 are final. Letters with longer names become a, b, c …"""
+    from xml.sax.saxutils import escape, quoteattr  # loads urllib and http as well
+
     seen = automaton.observe or (0,) * automaton.num_states
     if not set(seen) <= {0, 1}:
         raise InvalidInput(

@@ -7,7 +7,6 @@ import click
 from krohn.cli.options import NetworkFolder
 from krohn.cli.output import emit_lines, json_option
 from krohn.cli.words_on_stdin import given_words
-from krohn.functions import forward_of, named_states, runnable
 
 
 @click.command()
@@ -40,6 +39,8 @@ def command(
               krohn run nets/abab a b a b
               echo "a b a b" | krohn run nets/abab
     """
+    from krohn.functions import forward_of, named_states, runnable
+
     network = runnable(directory, device)
     forward = forward_of(network, dtype, device, chunks=chunks)
     lines = named_states(network, forward, given_words(network.automaton.numbers, word))

@@ -10,7 +10,6 @@ import click
 import krohn
 from krohn.cli.options import PATH
 from krohn.cli.output import emit, json_option, word_bar
-from krohn.functions import write_sample
 
 
 @click.command()
@@ -36,6 +35,8 @@ def command(
     Example:  krohn sample S5 --length 100 --count 100000 --out s5.npz
               krohn sample S3 --length 64 --count 1000 --format repl --out s3.jsonl
     """
+    from krohn.functions import write_sample
+
     automaton = krohn.parse_spec(spec)
     shown = form is None and sys.stderr.isatty()
     with word_bar(count, out.name) if shown else nullcontext() as progress:

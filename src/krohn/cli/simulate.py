@@ -5,7 +5,6 @@ import click
 import krohn
 from krohn.cli.output import emit_lines, json_option
 from krohn.cli.words_on_stdin import given_words
-from krohn.functions import simulated_names
 
 
 @click.command()
@@ -22,6 +21,8 @@ def command(spec: str, word: tuple[str, ...], observe: bool, as_json: bool) -> N
     Example:  krohn simulate abab a b a b
               echo "a b a b" | krohn simulate abab
     """
+    from krohn.functions import simulated_names
+
     automaton = krohn.parse_spec(spec)
     if observe and automaton.observe is None:
         raise click.UsageError(

@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn import functions
 from krohn.cli.options import PATH
 from krohn.cli.output import emit, json_option, note
 
@@ -30,6 +29,8 @@ def list_networks(as_json: bool) -> None:
     \b
     Example:  krohn suite list
     """
+    from krohn import functions
+
     rows = functions.suite_networks()
     emit({"networks": rows}, as_json=as_json, text=rows.text)
 

@@ -7,6 +7,7 @@ one string, and no address in it.
 import base64
 import json
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -16,10 +17,12 @@ from typing import Any
 from krohn.algebra.analysis import analyze
 from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.files import check_output, write_text
+from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.base.files import check_output, short, write_text
 from krohn.construct.compiling import compile
 from krohn.construct.decomposing import decompose
-from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported, plainly
+from krohn.explorer.trained_results import GALLERY, results_view
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.plain_words import about, head_words, register_words
 from krohn.paper.bounds import paper_best
@@ -262,3 +265,58 @@ def _certificate(certificate: Verification) -> dict[str, Any]:
     keys = ("certified", "length", "dtype", "margin", "reason", "network", "exhaustive", "counterexample")
     checks = [{key: each[key] for key in ("name", "layer", "text", "passed")} for each in payload["checks"]]
     return {**{key: payload[key] for key in keys}, "checks": checks}
+
+
+@plainly
+def explore(
+    *automata: AutomatonLike,
+    out: str | Path | None = None,
+    length: int = LENGTH,
+    gallery: bool = False,
+    results: str | Path | Sequence[str | Path] = (),
+    server: bool = False,
+    tell: Callable[[str], object] = lambda line: None,
+) -> Page:
+    """The page that runs the compiled networks of automata in a browser; written to ``out`` if given.
+
+    A notebook shows it in place; ``.html`` is its text, ``.save(F)`` writes it. ``gallery`` adds the 19
+    automata of the paper, ``results`` trained networks from files that ``results.export`` wrote, ``server``
+    what a server needs; ``tell`` is called with a line for each network.
+    """
+    if out is not None:
+        check_page(Path(out))  # fail before the work
+    if isinstance(length, int) and length > LONGEST:
+        raise InvalidInput(f"a page shows words of at most {LONGEST} letters; got {length}: choose fewer")
+    wanted = (*automata, *(GALLERY if gallery else ())) or ("S4",)
+    chosen = [(_name_of(each), as_automaton(each)) for each in wanted]
+    files = [results] if isinstance(results, str | Path) else results
+    trained = _read_trained([Path(each) for each in files])
+    machines = []
+    for place, (name, automaton) in enumerate(chosen, start=1):
+        tell(f"compiling and proving {name}" + (f" ({place} of {len(chosen)})" if len(chosen) > 1 else ""))
+        machines.append(build_machine(automaton, length))
+    payload = {"machines": machines, "gallery": gallery, "server": server, **trained}
+    page = Page(render_page(payload), tuple(name for name, _ in chosen))
+    if out is not None:
+        page.save(out)
+    return page
+
+
+def _name_of(automaton: AutomatonLike) -> str:
+    if not isinstance(automaton, str | Path):
+        return getattr(automaton, "name", "") or "an automaton"
+    return str(automaton) if str(automaton).isprintable() else short(str(automaton))
+
+
+def _read_trained(paths: list[Path]) -> dict[str, Any]:
+    """The data of trained networks for the page, if there are any."""
+    if not paths:
+        return {}
+    from krohn.lab.experiments.store import parse_text
+
+    files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
+    parsed = [parse_text(file) for file in files]
+    if not parsed:
+        raise InvalidInput(f"--results must name files that krohn results export wrote; none in {paths[0]}")
+    records = [record for part, _ in parsed for record in part]
+    return {"results": results_view(records, [member for _, part in parsed for member in part])}
