@@ -140,7 +140,10 @@ def test_groups_acting_on_themselves_need_no_stabilizer_chain(
     assert subject.order == subject.degree
     assert composition_factors(subject) == factors
     assert subject.base == (0,)
-    assert "chain" not in vars(subject)
+    derived = subject.derived_subgroup()
+    assert derived.order == subject.order // (2 if "C2" in factors else 1)
+    assert "chain" not in vars(subject) | vars(derived)
+    assert derived.chain.order == derived.order
 
 
 def test_a_product_acting_on_itself_keeps_both_factors() -> None:

@@ -18,6 +18,7 @@ from krohn.algebra.transformation import (
     product_replacement,
     rows_for,
 )
+from krohn.errors import LimitExceeded
 
 SEEDS = range(25)
 
@@ -151,3 +152,14 @@ def test_a_chain_is_proved_also_where_chance_finds_nothing(
     for generators in (named.random_generators(seed, smallest=4), named.symmetric(6), named.alternating(5)):
         chain = StabilizerChain(generators, len(generators[0]))
         assert sorted(listed(chain)) == sorted(named.closure(generators))
+
+
+def test_a_chain_that_would_take_all_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of S8: 7 + 6 + … + 1 = 28 representatives of 8 images each, beside the identities."""
+    monkeypatch.setattr("krohn.algebra.transformation.MAX_CHAIN", 8 * 28)
+    assert StabilizerChain(named.symmetric(8), 8).order == factorial(8)
+    monkeypatch.setattr("krohn.algebra.transformation.MAX_CHAIN", 8 * 28 - 1)
+    with pytest.raises(
+        LimitExceeded, match="permutes 8 states has a stabiliser chain of more than 223 images"
+    ):
+        StabilizerChain(named.symmetric(8), 8)

@@ -204,8 +204,17 @@ class PermutationGroup:
         if closure.is_trivial:
             return closure
         generators = list(closure.generators)
-        chain = StabilizerChain(closure.generators, self.degree, within=self.order)
         conjugators = [(inverse(generator), generator) for generator in self.few_generators]
+        if self._semiregular_order is not None:
+            # As in few_generators. A chain would store a permutation for each point.
+            reached = set(orbits(generators, self.degree)[0])
+            for member in generators:
+                for undo, generator in conjugators:
+                    if generator[member[undo[0]]] not in reached:
+                        generators.append(compose(compose(undo, member), generator))
+                        reached = set(orbits(generators, self.degree)[0])
+            return PermutationGroup(generators, self.degree)
+        chain = StabilizerChain(closure.generators, self.degree, within=self.order)
         # The list grows while it is read. Conjugates by generators suffice: they map the finite group into
         # itself, hence onto itself, and so do their inverses and products.
         for member in generators:

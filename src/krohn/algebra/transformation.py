@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import letter_type, whole
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, LimitExceeded
 
 Permutation = tuple[int, ...]
 
@@ -236,6 +236,7 @@ def product_of_word(letters: Sequence[Sequence[int]], word: Iterable[int]) -> tu
 
 
 PATIENCE = 12  # consecutive random members after which a chain is assumed complete
+MAX_CHAIN = 24_000_000  # images in the representatives of a chain; two chains of tuples take 0.8 GB
 
 
 class Level:
@@ -250,13 +251,14 @@ class Level:
         self.spread: list[int] = []  # per generator: orbit points already mapped by it
         self.checked: list[int] = []  # per generator: orbit points whose Schreier generator was sifted
 
-    def add(self, generator: Table, rows: Rows) -> None:
-        """Adds a generator and grows the orbit."""
+    def add(self, generator: Table, rows: Rows, room: int) -> int:
+        """Adds a generator and grows the orbit, by at most ``room`` points; by how many."""
         self.generators.append(generator)
         self.spread.append(0)
         self.checked.append(0)
         multiply = rows.send
         orbit, representative = self.orbit, self.representative
+        most = len(orbit) + room
         # The new generator is applied to the old points first; then every generator to the new points.
         while min(self.spread) < len(orbit):
             for index, acting in enumerate(self.generators):
@@ -268,7 +270,13 @@ class Level:
                         representative[image] = element
                         self.inverse[image] = rows.matching(element, rows.one)
                         orbit.append(image)
+                        if len(orbit) > most:
+                            raise LimitExceeded(
+                                f"a group that permutes {rows.degree:,} states has a stabiliser chain of "
+                                f"more than {MAX_CHAIN:,} images: take an automaton of fewer states"
+                            )
                 self.spread[index] = end
+        return len(orbit) + room - most
 
 
 class StabilizerChain:
@@ -289,6 +297,7 @@ class StabilizerChain:
         self._generators = tuple(generators)
         self.levels: list[Level] = []
         self._within = within
+        self._room = MAX_CHAIN // max(1, degree)
         self._bound = self._order_bound()
         self._randomised = False
         self.levels.extend(Level(point, self.rows.one) for point in base)
@@ -384,7 +393,7 @@ class StabilizerChain:
             moved = next(point for point in range(self.rows.degree) if packed[point] != point)
             self.levels.append(Level(moved, self.rows.one))
         for index in range(first, last + 1):
-            self.levels[index].add(packed, self.rows)
+            self._room -= self.levels[index].add(packed, self.rows, self._room)
 
     def _verify(self) -> None:
         """Sifts every Schreier generator, deepest level first; repairs the chain until all are members."""
