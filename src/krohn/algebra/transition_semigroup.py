@@ -140,7 +140,7 @@ def _left_products(right: IntArray, prefix: Ints, last: Ints) -> IntArray:
 
 
 MAX_IMAGES = 500_000
-MAX_CLASSES = 3_000_000
+MAX_CLASSES = 1_000_000
 
 
 @dataclass(frozen=True)
