@@ -30,6 +30,7 @@ from krohn.network.transformer import RELU, Channel, Mlp
 SLACK = 1.0
 
 MAX_ENTRIES = 40_000_000
+Points = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -150,14 +151,20 @@ def require_positions(positions: int, dim: int) -> None:
 def _balance(weights: list[np.ndarray], biases: list[np.ndarray], kinds: list[np.ndarray]) -> None:
     """Shifts size between a ReLU unit's input and output by a power of two: exact, and smaller norms."""
     for index, kind in enumerate(kinds):
-        for number in np.flatnonzero(kind == RELU):
-            inward = max(np.abs(weights[index][:, number]).max(initial=0.0), abs(biases[index][number]))
-            outward = np.abs(weights[index + 1][number]).max(initial=0.0)
-            if inward and outward:
-                factor = 2.0 ** ((frexp(outward)[1] - frexp(inward)[1]) // 2)
-                weights[index][:, number] *= factor
-                biases[index][number] *= factor
-                weights[index + 1][number] /= factor
+        inner, outer = weights[index], weights[index + 1]
+        inward = np.maximum(_sizes(inner, 0), np.abs(biases[index]))
+        outward = _sizes(outer, 1)
+        halves = (np.frexp(outward)[1] - np.frexp(inward)[1]) // 2
+        factors = np.ldexp(1.0, np.where((kind == RELU) & (inward > 0) & (outward > 0), halves, 0))
+        inner *= factors
+        biases[index] *= factors
+        outer /= factors[:, None]
+
+
+def _sizes(weights: Points, axis: int) -> Points:
+    """The largest size along an axis, without a copy of the matrix."""
+    largest: Points = np.maximum(weights.max(axis, initial=0.0), -weights.min(axis, initial=0.0))
+    return largest
 
 
 # The context of lowering a position-wise map: how it reads and writes registers.
@@ -219,9 +226,6 @@ class MapContext:
 # A step is relu(x) − relu(x − 1), in one hidden layer, or relu(1 − relu(1 − x)), in two. The second is
 # exactly 0 or 1 off its ramp in every float format, because nothing large is subtracted from anything large:
 # short formats need it, and a builder with ``saturate`` uses it throughout.
-
-
-Points = npt.NDArray[np.float64]
 
 
 def staircase(builder: MlpBuilder, code: Signal, points: Points, values: Points) -> list[Signal]:
