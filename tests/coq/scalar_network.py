@@ -1,5 +1,7 @@
 """Reference for ``Recurrent.v``: the layers in scalar torch float32, summed from left to right."""
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -15,6 +17,11 @@ def dot(x: Vector, y: Vector) -> Tensor:
     for a, b in list(zip(x, y, strict=True))[1:]:
         total = total + a * b
     return total
+
+
+def root(x: Tensor) -> Tensor:
+    """Rounded to nearest, as float64's is when rounded again; torch's own may be one unit off."""
+    return torch.tensor(math.sqrt(x.item()))
 
 
 class ScalarNetwork:
@@ -66,7 +73,7 @@ class ScalarNetwork:
         re, im = [], []
         for k in range(n):
             a, b = gates[k], gates[n + k]
-            size = torch.sqrt(torch.maximum(a * a + b * b, ONE))
+            size = root(torch.maximum(a * a + b * b, ONE))
             a, b = a / size, b / size
             re.append((a * real[k] - b * imaginary[k]) + write[k])
             im.append((a * imaginary[k] + b * real[k]) + write[n + k])
@@ -88,7 +95,7 @@ class ScalarNetwork:
             for s in range(steps):
                 at = h * steps + s
                 raw = _piece(parts["key"], at, keys)
-                size = torch.maximum(torch.sqrt(dot(raw, raw)), torch.tensor(1e-12))
+                size = torch.maximum(root(dot(raw, raw)), torch.tensor(1e-12))
                 key = [k / size for k in raw]
                 value = _piece(parts["value"], at, values)
                 look = [r * k for r, k in zip(_piece(rate, at, keys), key, strict=True)] if rank_one else key
