@@ -119,8 +119,8 @@ CHANGES = (
         (
             (
                 "proving/outcome.py",
-                "    lines.append(verdict.identity.sentence())\n",
-                "    lines.append(verdict.identity.sentence())\n"
+                "    lines += [verdict.identity.sentence(), *_meaning(verdict)]\n",
+                "    lines += [verdict.identity.sentence(), *_meaning(verdict)]\n"
                 '    lines.append(f"the network has the digest {verdict.network}")\n',
             ),
         ),
