@@ -24,13 +24,13 @@ from krohn.automata.small import (
 )
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder, path_of, require
+from krohn.base.portable import float_name
 from krohn.errors import InvalidInput, counted, plainly
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.compiled import load as load_compiled
 from krohn.network.explanation import Explanation, explain_word, view
 from krohn.network.gpt2.reading import ExportedNetwork, read_export
 from krohn.network.meaning import MeaningView
-from krohn.network.transformer import float_name
 from krohn.paper.threshold_circuit import threshold_circuit
 from krohn.paper.threshold_gates import Circuit
 from krohn.recurrent import recurrent_network

@@ -50,6 +50,16 @@ def test_verify_gives_one_answer(
     assert payload["claim"]["kind"] == {"export": "gpt2"}.get(kind, kind)
 
 
+@pytest.mark.parametrize(("short", "name"), [("bf16", "bfloat16"), ("fp32", "float32"), ("half", "float16")])
+def test_a_short_name_of_a_type_is_taken_by_both(
+    short: str, name: str, folders: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, payload = said(capsys, "verify", str(folders["compiled"]), "--dtype", short)
+    assert status == (not krohn.verify(folders["compiled"], short).certified)
+    assert payload["dtype"] == name
+    assert said(capsys, "compile", "C2", "--length", "3", "--dtype", short)[1]["proved"] == name
+
+
 @pytest.mark.parametrize("kind", ["compiled", "recurrent", "export", "trained"])
 def test_run_and_extract_give_one_answer(
     kind: str, folders: dict[str, Path], capsys: pytest.CaptureFixture[str]

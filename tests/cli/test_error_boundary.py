@@ -38,6 +38,8 @@ def failing_command(monkeypatch: pytest.MonkeyPatch, raised: BaseException) -> N
         (["analyze"], "error: Missing argument 'SPEC': see krohn analyze --help"),
         (["analyze", "--effort"], "error: Option '--effort' requires an argument: see krohn analyze --help"),
         (["analyze", "S4", "--bogus"], "error: No such option"),
+        (["simulate", "abab", "abc"], "error: every letter must be one of a b; letter 3 is 'c'"),
+        (["simulate", "abab", "ab", "a"], "error: every letter must be one of a b; letter 1 is 'ab'"),
         (["sample", "S4", "--length", "many", "--count", "1", "--out", "x.npz"], "error: Invalid value"),
     ],
 )

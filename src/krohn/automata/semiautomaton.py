@@ -46,20 +46,20 @@ def letter_type(count: int) -> type[np.unsignedinteger[Any]]:
 def letter_numbers(word: Word, names: Sequence[str]) -> list[int]:
     """The letters of a word as numbers.
 
-    A string is split at blanks; without blanks it is the name of a letter, or read character by character if
-    each is one.
+    A string is split at blanks; without blanks it is a letter, or read by characters where it can be.
     """
     number = {name: index for index, name in enumerate(names)}
-    split = isinstance(word, str) and (word in number or not all(letter in number for letter in word))
-    given = str(word).split() if split else list(word)
+    given: list[Any] = list(word)
+    named = isinstance(word, str) and (word in number or not number.keys() >= {*word})
+    if named and (str(word).split() != [word] or any(len(name) > 1 for name in names)):
+        given = str(word).split()
     letters = [number.get(letter, -1) if isinstance(letter, str) else whole(letter) for letter in given]
     for place, letter in enumerate(letters):
         if not 0 <= letter < len(names):
             known = " ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
-            number_too = "" if isinstance(given[place], str) else f", or a number below {len(names)}"
+            also = "" if isinstance(given[place], str) else f", or a number below {len(names)}"
             raise InvalidInput(
-                f"every letter must be one of {known}{number_too}; letter {place + 1} is "
-                f"{str(given[place])[:60]!r}"
+                f"every letter must be one of {known}{also}; letter {place + 1} is {str(given[place])[:60]!r}"
             )
     return letters
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from decimal import ROUND_FLOOR, Context, Decimal
 from functools import cache
 from math import frexp, inf, isfinite, ldexp
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,25 @@ FLOATS = {
     "float16": FloatFormat(11, float(np.finfo(np.float16).max)),
     "bfloat16": FloatFormat(8, 2.0**127 * (2 - 2.0**-7)),
 }
+
+SHORT = {
+    **{"fp64": "float64", "f64": "float64", "double": "float64"},
+    **{"fp32": "float32", "f32": "float32", "float": "float32", "single": "float32"},
+    **{"bf16": "bfloat16", "fp16": "float16", "f16": "float16", "half": "float16"},
+}
+"""Aliases of float formats."""
+
+
+def float_name(dtype: Any) -> str:
+    """The name of a float format, from its name, an alias, or a numpy or torch type; else unchanged."""
+    text = str(dtype)
+    if isinstance(dtype, str) or text.startswith("torch."):
+        return SHORT.get(text.removeprefix("torch."), text.removeprefix("torch."))
+    try:
+        return str(np.dtype(dtype).name)
+    except TypeError:
+        return dtype if isinstance(dtype, int | float) else text  # type: ignore[return-value]
+
 
 PLACES = 192
 """Binary places: enough for results near 0, and for those nearly half-way between two floats."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from krohn.cli.options import FOLDER, NetworkFolder
+from krohn.cli.options import FOLDER, FloatType, NetworkFolder
 from krohn.cli.output import emit, json_option, note
 from krohn.functions import attempt_export, export_formats
 
@@ -38,7 +38,7 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: str) -> tupl
 @click.option("--length", "-T", type=int, help="For a training run: the longest word.  [default: as trained]")
 @click.option(
     "--dtype",
-    type=click.Choice(["float32", "bfloat16", "float16"]),
+    type=FloatType(["float32", "bfloat16", "float16"]),
     default="float32",
     help="The float type it will be loaded in; the export must be right in it.",
 )

@@ -89,9 +89,19 @@ def default_of(function: Callable[..., Any], parameter: str) -> Any:
     return signature(function).parameters[parameter].default
 
 
+class FloatType(click.Choice[str]):
+    """A float format, by its name or a short one (``bf16``), as in Python."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name."""
+        from krohn.base.portable import float_name  # needs numpy
+
+        return super().convert(float_name(value), param, ctx)
+
+
 def choice(name: str, help: str, default: str | None = None) -> Option:
     """An option whose values are those that a request allows."""
-    values = click.Choice(krohn.choices(name))
+    values = (FloatType if name == "dtype" else click.Choice)(krohn.choices(name))
     return click.option(f"--{name}", type=values, default=default, help=help)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from krohn.cli.options import NetworkFolder
+from krohn.cli.options import FloatType, NetworkFolder
 from krohn.cli.output import emit_lines, json_option
 from krohn.cli.words_on_stdin import given_words
 
@@ -14,7 +14,7 @@ from krohn.cli.words_on_stdin import given_words
 @click.argument("word", nargs=-1, metavar="[LETTER]...")
 @click.option(
     "--dtype",
-    type=click.Choice(["float64", "float32", "float16", "bfloat16"]),
+    type=FloatType(["float64", "float32", "float16", "bfloat16"]),
     help="Float format of weights and activations.  [default: float64; all but compiled networks: float32]",
 )
 @click.option("--device", default="numpy", help="numpy, or a torch device: cpu, cuda.")

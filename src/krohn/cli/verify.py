@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 import krohn
-from krohn.cli.options import PATH, TOKENS, NetworkFolder, device, effort
+from krohn.cli.options import PATH, TOKENS, FloatType, NetworkFolder, device, effort
 from krohn.cli.output import emit, json_option, note
 
 OWN = ("krohn.json", "recurrent.json", "config.json", "export.json", "automaton.json", "result.json")
@@ -17,7 +17,7 @@ OWN = ("krohn.json", "recurrent.json", "config.json", "export.json", "automaton.
 @click.argument("directory", type=NetworkFolder())
 @click.option(
     "--dtype",
-    type=click.Choice(["float64", "float32", "bfloat16", "float16"]),
+    type=FloatType(["float64", "float32", "bfloat16", "float16"]),
     help="The float format.  [default: float64 for compiled networks, that of config.json for exports, "
     "else float32]",
 )

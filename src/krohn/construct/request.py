@@ -13,10 +13,9 @@ from typing import Any, Literal, TypedDict, get_args
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, Target
-from krohn.base.portable import FLOATS, UNITS, Budget
+from krohn.base.portable import FLOATS, UNITS, Budget, float_name
 from krohn.errors import InvalidInput
 from krohn.network.program import Program
-from krohn.network.transformer import float_name
 from krohn.paper.theorem1 import Gadget
 from krohn.paper.theorem3 import Variant
 

@@ -15,9 +15,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from krohn.base.portable import float_name
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.transformer import SIN, Head, Layer, Transformer, caster, float_name
+from krohn.network.transformer import SIN, Head, Layer, Transformer, caster
 
 W = TypeVar("W", bound="Walk")
 # Score matrix entries held at once: long words are attended to in blocks of rows.

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from krohn.base.portable import float_name
 from krohn.errors import InvalidInput
 from krohn.network.program import Meaning
 
@@ -332,25 +333,6 @@ class Layout:
 Floats = npt.NDArray[np.floating[Any]]
 Cast = Callable[[npt.NDArray[Any]], Floats]
 """Rounds weights and activations to the stored type; half types are returned as float32, losslessly."""
-
-
-SHORT = {
-    **{"fp64": "float64", "f64": "float64", "double": "float64"},
-    **{"fp32": "float32", "f32": "float32", "float": "float32", "single": "float32"},
-    **{"bf16": "bfloat16", "fp16": "float16", "f16": "float16", "half": "float16"},
-}
-"""Aliases of float formats."""
-
-
-def float_name(dtype: Any) -> str:
-    """The name of a float format, from its name, an alias, or a numpy or torch type; else unchanged."""
-    text = str(dtype)
-    if isinstance(dtype, str) or text.startswith("torch."):
-        return SHORT.get(text.removeprefix("torch."), text.removeprefix("torch."))
-    try:
-        return str(np.dtype(dtype).name)
-    except TypeError:
-        return dtype if isinstance(dtype, int | float) else text  # type: ignore[return-value]
 
 
 def caster(dtype: Any) -> Cast:

@@ -23,13 +23,13 @@ from krohn.base.files import (
     path_of,
     require,
 )
+from krohn.base.portable import float_name
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.folders import Net, shown
 from krohn.check.rules import read_net, unanswered
 from krohn.errors import InvalidInput, plainly
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.stock import named_tokens, net_of_module
-from krohn.network.transformer import float_name
 from krohn.proving.claims import Question
 from krohn.proving.compiled import arithmetic, recheck_net
 from krohn.proving.outcome import CALLABLE, Verification
