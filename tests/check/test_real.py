@@ -14,6 +14,7 @@ from krohn.check.ground import (
     ample,
     hull,
     leak_of,
+    lowest_bit,
     point,
     rivals,
     sum_up,
@@ -134,3 +135,13 @@ def test_nan_is_refused_by_every_range_check() -> None:
         OWN.error(np.array([1.0, np.nan]), 1.0, 0.0)
     with pytest.raises(Refused, match="overflow"):
         OWN.error(np.array([1e308, 2.0]) * 10, 1.0, 0.0)
+
+
+def test_the_lowest_bit_is_the_largest_power_of_two_that_divides() -> None:
+    random = np.random.default_rng(0).integers(2**64, size=4000, dtype=np.uint64).view(np.float64)
+    edges = [1.0, -3.0, 0.75, 2.0**1023, 5e-324, -1.5e-323, 2.0**-1022, np.finfo(float).max]
+    numbers = np.array([*random[np.isfinite(random)], *edges])
+    for number, bit in zip(numbers.tolist(), lowest_bit(numbers).tolist(), strict=True):
+        over, under = number.as_integer_ratio()
+        assert Fraction(bit) == Fraction(over & -over, under)
+    assert (lowest_bit(np.array([0.0, -0.0])) == np.inf).all()

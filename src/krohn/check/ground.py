@@ -344,15 +344,16 @@ def terms_of(sizes: Array, matrix: Array, offset: Array | float = 0.0) -> tuple[
     return rounds, faint
 
 
+FRACTION = (1 << 52) - 1  # of a float64: what is stored of its significand
+
+
 def lowest_bit(numbers: Array) -> Array:
     """The largest power of two that divides each number; infinity for 0."""
-    # The significand as a whole number: two's complement leaves its lowest bit in ``whole & -whole``.
-    mantissa, exponent = np.frexp(np.abs(numbers))
-    whole = (mantissa * 2.0**OWN.bits).astype(np.int64)
-    out: Array = np.where(
-        numbers == 0, np.inf, np.ldexp((whole & -whole).astype(np.float64), exponent - OWN.bits)
-    )
-    return out
+    # ``bits & (bits - 1)`` lacks the lowest bit of the significand; a power of two has the hidden one alone.
+    bits = np.asarray(numbers, np.float64).view(np.int64)
+    rest = np.where(bits & FRACTION, bits & (bits - 1), 0).view(np.float64)
+    bit = np.abs(numbers - rest)
+    return np.where(bit == 0, np.inf, bit)
 
 
 def dividing(unit: Array, matrix: Array) -> Array:
