@@ -469,6 +469,8 @@ def test_no_function_takes_an_empty_path_for_the_current_folder(
         lambda: krohn.compile("C2", architecture="gru").save(""),
         lambda: krohn.load(""),
         lambda: krohn.verify(""),
+        lambda: krohn.circuit(""),
+        lambda: krohn.explore("C2", out=""),
         lambda: krohn.verify("", kernel=True),
         lambda: krohn.explain(""),
         lambda: krohn.understand(""),

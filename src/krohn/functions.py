@@ -199,7 +199,7 @@ def circuit(network: AutomatonLike | CompiledNetwork, length: int | None = None)
     """A compiled network, or that of an automaton, as threshold gates for words of one length."""
     if isinstance(network, CompiledNetwork):
         return threshold_circuit(network, length)
-    if isinstance(network, str | Path) and Folder(Path(network)).kind is not None:
+    if isinstance(network, str | Path) and Folder(path_of(network)).kind is not None:
         require(network, "circuit needs", COMPILED)
         return threshold_circuit(load_compiled(network), length)
     if isinstance(network, Reader):

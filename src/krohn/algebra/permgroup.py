@@ -205,28 +205,25 @@ class PermutationGroup:
             return closure
         generators = list(closure.generators)
         conjugators = [(inverse(generator), generator) for generator in self.few_generators]
-        if self._semiregular_order is not None:
-            # As in few_generators. A chain would store a permutation for each point.
-            reached = set(orbits(generators, self.degree)[0])
-            for member in generators:
-                for undo, generator in conjugators:
-                    if generator[member[undo[0]]] not in reached:
-                        generators.append(compose(compose(undo, member), generator))
-                        reached = set(orbits(generators, self.degree)[0])
-            return PermutationGroup(generators, self.degree)
-        chain = StabilizerChain(closure.generators, self.degree, within=self.order)
+        # Where a group acts freely the image of 0 tells an element; a chain stores a permutation per point.
+        free, reached = self._semiregular_order is not None, set(orbits(generators, self.degree)[0])
+        chain = None if free else StabilizerChain(closure.generators, self.degree, within=self.order)
         # The list grows while it is read. Conjugates by generators suffice: they map the finite group into
         # itself, hence onto itself, and so do their inverses and products.
         for member in generators:
-            if chain.order == self.order:
+            if (len(reached) if chain is None else chain.order) == self.order:
                 break
             for undo, generator in conjugators:
                 conjugate = compose(compose(undo, member), generator)
-                if not chain.contains(chain.pack(conjugate)):
+                if chain is None and conjugate[0] not in reached:
+                    generators.append(conjugate)
+                    reached = set(orbits(generators, self.degree)[0])
+                elif chain is not None and not chain.contains(chain.pack(conjugate)):
                     generators.append(conjugate)
                     chain.extend(conjugate)
         result = PermutationGroup(generators, self.degree)
-        result.__dict__["chain"] = chain
+        if chain is not None:
+            result.__dict__["chain"] = chain
         return result
 
     def derived_subgroup(self) -> "PermutationGroup":

@@ -258,7 +258,7 @@ class Level:
         self.checked.append(0)
         multiply = rows.send
         orbit, representative = self.orbit, self.representative
-        most = len(orbit) + room
+        before = len(orbit)
         # The new generator is applied to the old points first; then every generator to the new points.
         while min(self.spread) < len(orbit):
             for index, acting in enumerate(self.generators):
@@ -270,13 +270,13 @@ class Level:
                         representative[image] = element
                         self.inverse[image] = rows.matching(element, rows.one)
                         orbit.append(image)
-                        if len(orbit) > most:
+                        if len(orbit) - before > room:
                             raise LimitExceeded(
                                 f"a group that permutes {rows.degree:,} states has a stabiliser chain of "
                                 f"more than {MAX_CHAIN:,} images: take an automaton of fewer states"
                             )
                 self.spread[index] = end
-        return len(orbit) + room - most
+        return len(orbit) - before
 
 
 class StabilizerChain:

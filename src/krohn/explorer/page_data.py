@@ -18,7 +18,7 @@ from krohn.algebra.analysis import analyze
 from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.files import check_output, short, write_text
+from krohn.base.files import check_output, path_of, short, write_text
 from krohn.construct.compiling import compile
 from krohn.construct.decomposing import decompose
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported, plainly
@@ -60,7 +60,7 @@ class Page:
 
     def save(self, path: str | Path) -> None:
         """Writes it to a file in a folder that exists."""
-        check_page(Path(path))
+        check_page(path_of(path))
         write_text(Path(path), self.html)
 
     def __repr__(self) -> str:
@@ -284,7 +284,7 @@ def explore(
     what a server needs; ``tell`` is called with a line for each network.
     """
     if out is not None:
-        check_page(Path(out))  # fail before the work
+        check_page(path_of(out))  # fail before the work
     if isinstance(length, int) and length > LONGEST:
         raise InvalidInput(f"a page shows words of at most {LONGEST} letters; got {length}: choose fewer")
     wanted = (*automata, *(GALLERY if gallery else ())) or ("S4",)
