@@ -144,7 +144,7 @@ def simulated_names(
     automaton: Semiautomaton, batches: Iterable[list[list[int]]], *, observe: bool = False
 ) -> Iterator[list[str]]:
     """Names of the states of words of any lengths, or what is observed of them, by the automaton itself."""
-    names = tuple(map(str, automaton.observe or ())) if observe else automaton.state_names
+    names = automaton.observed if observe else automaton.state_names
     for words in batches:
         for states in states_of_all(automaton, words):
             yield [names[state] for state in states]

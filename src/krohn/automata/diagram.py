@@ -44,10 +44,15 @@ def places_of(automaton: Semiautomaton) -> list[Point]:
 
 def accepting(automaton: Semiautomaton) -> frozenset[int]:
     """The states that accept: observed as 1, where every observation is 0 or 1."""
-    seen = automaton.observe
-    if seen is None or not set(seen) <= {0, 1}:
+    if not accepts_words(automaton):
         return frozenset()
-    return frozenset(state for state, value in enumerate(seen) if value)
+    return frozenset(state for state, value in enumerate(automaton.observe or ()) if value)
+
+
+def accepts_words(automaton: Semiautomaton) -> bool:
+    """Whether every observation is the number 0 or 1, so that some states accept and the others do not."""
+    seen = automaton.observe
+    return seen is not None and not automaton.observation_names and set(seen) <= {0, 1}
 
 
 _BENDS = (
@@ -184,7 +189,9 @@ class _Diagram:
         accepts = state in self.accepting
         seen = None if automaton.observe is None else automaton.observe[state]
         fill = _FILLS[0] if accepts or seen is None else _FILLS[seen % len(_FILLS)]
-        known = "" if seen is None else ", accepts" if accepts else f", observed as {seen}"
+        known = (
+            "" if seen is None else ", accepts" if accepts else f", observed as {automaton.observed[state]}"
+        )
         ring = {"stroke": _TEXT, "stroke_width": 1.3}
         if accepts:
             self.canvas.circle(x, y, self.radius + 4, fill=fill, class_="accept", **ring)

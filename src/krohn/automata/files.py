@@ -14,6 +14,8 @@ from krohn.errors import InvalidAutomaton, LimitExceeded
 VERSION = 1
 MAX_BYTES = 32_000_000
 _REQUIRED = ("krohn", "letters", "states", "start", "next")
+_OPTIONAL = ("observe", "observations")
+"""What is observed of each state, a number or a name; all names, if they are not those in that order."""
 
 
 def load_automaton(path: str | Path) -> Semiautomaton:
@@ -55,7 +57,11 @@ def automaton_payload(automaton: Semiautomaton) -> dict[str, Any]:
         },
     }
     if automaton.observe is not None:
-        payload["observe"] = dict(zip(states, automaton.observe, strict=True))
+        named = automaton.observation_names
+        shown = automaton.observed if named else automaton.observe
+        payload["observe"] = dict(zip(states, shown, strict=True))
+        if named and named != tuple(dict.fromkeys(shown)):
+            payload["observations"] = list(named)
     return payload
 
 
@@ -64,10 +70,12 @@ def automaton_from_payload(payload: Any, name: str = "") -> Semiautomaton:
     if not isinstance(payload, dict):
         raise InvalidAutomaton(f"an automaton must be a JSON object; got {_kind(payload)}")
     missing = [key for key in _REQUIRED if key not in payload]
-    unknown = [key for key in payload if key not in (*_REQUIRED, "observe")]
+    unknown = [key for key in payload if key not in (*_REQUIRED, *_OPTIONAL)]
     if missing or unknown:
         wrong = f"{missing[0]!r} is missing" if missing else f"{unknown[0]!r} is not one of them"
         raise InvalidAutomaton(f"the keys must be {', '.join(_REQUIRED)} and, if wanted, observe; {wrong}")
+    if "observations" in payload and "observe" not in payload:
+        raise InvalidAutomaton("'observations' lists the names of what 'observe' gives; that is missing")
     if payload["krohn"] != VERSION or isinstance(payload["krohn"], bool):
         raise InvalidAutomaton(f"the version 'krohn' must be {VERSION}; got {shown(payload['krohn'])}")
     states = _names("state", payload["states"])
@@ -81,6 +89,9 @@ def automaton_from_payload(payload: Any, name: str = "") -> Semiautomaton:
         state_names=tuple(states),
         letter_names=tuple(letters),
         observe=_observations(payload["observe"], states) if "observe" in payload else None,
+        observation_names=tuple(_names("observation", payload["observations"]))
+        if "observations" in payload
+        else (),
         name=name,
     )
 
@@ -117,14 +128,15 @@ def _table(rows: Any, states: dict[str, int], letters: dict[str, int]) -> np.nda
     return table
 
 
-def _observations(values: Any, states: dict[str, int]) -> tuple[int, ...]:
+def _observations(values: Any, states: dict[str, int]) -> tuple[Any, ...]:
     _check_keys("'observe'", values, "state", states)
     for state in states:
         value = values[state]
-        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_OBSERVATION:
+        number = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_OBSERVATION
+        if not number and not is_name(value):
             raise InvalidAutomaton(
-                f"the observation of state {shown(state)} must be an integer in [0, {MAX_OBSERVATION}]; "
-                f"got {shown(value)}"
+                f"the observation of state {shown(state)} must be an integer in [0, {MAX_OBSERVATION}] or a "
+                f"name, a printable string without spaces; got {shown(value)}"
             )
     return tuple(values[state] for state in states)
 

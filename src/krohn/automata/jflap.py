@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 
 import numpy as np
 
-from krohn.automata.diagram import MAX_DRAWN, places_of
+from krohn.automata.diagram import MAX_DRAWN, accepts_words, places_of
 from krohn.automata.semiautomaton import Semiautomaton, check_size, explore, is_name
 from krohn.base.files import shown
 from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
@@ -231,7 +231,7 @@ def jff_text(automaton: Semiautomaton) -> str:
     from xml.sax.saxutils import escape, quoteattr  # loads urllib and http as well
 
     seen = automaton.observe or (0,) * automaton.num_states
-    if not set(seen) <= {0, 1}:
+    if automaton.observe is not None and not accepts_words(automaton):
         raise InvalidInput(
             "JFLAP marks states as final or not, so observations must be 0 or 1; write .json, which keeps all"
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.diagram import accepting
+from krohn.automata.diagram import accepting, accepts_words
 from krohn.automata.semiautomaton import Semiautomaton, Words, check_words
 from krohn.errors import InvalidInput, Unsupported
 
@@ -79,7 +79,7 @@ class Reader(ABC):
     def accepts(self, word: Words, dtype: Any = "float64") -> bool | list[bool]:
         """Whether the automaton accepts, by the network's answer after the last letter."""
         final, start = accepting(self.automaton), self.automaton.start
-        if self.automaton.observe is None or not set(self.automaton.observe) <= {0, 1}:
+        if not accepts_words(self.automaton):
             name = self.automaton.name or "this automaton"
             raise InvalidInput(
                 f"only an automaton with accepting states accepts words, such as that of a pattern; {name} "

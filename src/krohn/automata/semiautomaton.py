@@ -131,8 +131,10 @@ class Semiautomaton:
         start: the start state q₀.
         state_names: one distinct name per state.
         letter_names: one distinct name per letter.
-        observe: ``observe[q]`` is the observation φ(q), an integer ≥ 0; ``None`` if φ is the identity.
+        observe: ``observe[q]`` is the observation φ(q), an integer ≥ 0; ``None`` if φ is the identity. Names
+            may be given instead, and are numbered in the order in which they come.
         name: what a user calls it; not part of equality.
+        observation_names: one distinct name per observation; empty if they are called by their numbers.
     """
 
     table: StateArray
@@ -141,6 +143,7 @@ class Semiautomaton:
     letter_names: tuple[str, ...] = ()
     observe: tuple[int, ...] | None = None
     name: str = field(default="", compare=False)
+    observation_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         table = _validate_table(self.table)
@@ -151,14 +154,17 @@ class Semiautomaton:
         _validate_names("letter", letters, num_letters)
         if not 0 <= whole(self.start) < num_states:
             raise InvalidAutomaton(f"the start state must lie in [0, {num_states}); got {self.start}")
-        _validate_observation(self.observe, num_states)
-        observe = None if self.observe is None else tuple(int(value) for value in self.observe)
+        observe, shown = _numbered(self.observe, tuple(self.observation_names))
+        _validate_observation(observe, num_states)
+        _validate_names("observation", shown, max(observe or (0,)) + 1, at_least=True)
+        observe = None if observe is None else tuple(map(int, observe))
         values: dict[str, Any] = {
             "table": table,
             "start": int(self.start),
             "state_names": states,
             "letter_names": letters,
             "observe": observe,
+            "observation_names": shown,
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
@@ -185,7 +191,15 @@ class Semiautomaton:
     @property
     def num_observations(self) -> int:
         """Size of the smallest label set {0, …, n−1} that holds every observation."""
-        return self.num_states if self.observe is None else max(self.observe) + 1
+        if self.observe is None:
+            return self.num_states
+        return len(self.observation_names) or max(self.observe) + 1
+
+    @cached_property
+    def observed(self) -> tuple[str, ...]:
+        """The name of what is observed of each state; empty without an observation map."""
+        names = self.observation_names
+        return tuple(names[value] if names else str(value) for value in self.observe or ())
 
     @property
     def target(self) -> Target:
@@ -218,6 +232,7 @@ class Semiautomaton:
             self.state_names,
             self.letter_names,
             self.observe,
+            *filter(None, (self.observation_names,)),
         ):
             state.update(repr(part).encode())
         return state.hexdigest()
@@ -291,7 +306,7 @@ class Semiautomaton:
             "start": self.state_names[self.start],
             "states": list(self.state_names),
             "table": self.table.tolist(),
-            "observe": self.observe,
+            "observe": self.observed if self.observation_names else self.observe,
         }
 
     def text(self) -> str:
@@ -300,7 +315,7 @@ class Semiautomaton:
         rows: list[tuple[object, ...]] = []
         for state in range(min(_ROWS, self.num_states)):
             targets = [names[target] for target in self.table[state].tolist()]
-            observed = (self.observe[state],) if self.observe is not None else ()
+            observed = (self.observed[state],) if self.observe is not None else ()
             rows.append((names[state], *observed, *targets))
         sizes = f"{counted(self.num_states, 'state')}, {counted(self.num_letters, 'letter')}"
         more = self.num_states - _ROWS
@@ -392,7 +407,9 @@ def is_name(given: Any) -> bool:
     return isinstance(given, str) and given.isprintable() and " " not in given and given.strip(BLANKS) != ""
 
 
-def _validate_names(kind: str, names: tuple[str, ...], count: int) -> None:
+def _validate_names(kind: str, names: tuple[str, ...], count: int, *, at_least: bool = False) -> None:
+    if at_least and (not names or len(names) > count):
+        count = len(names)
     if len(names) != count:
         raise InvalidAutomaton(
             f"there must be one {kind} name per {kind}; got {len(names)} names for {count}"
@@ -406,7 +423,18 @@ def _validate_names(kind: str, names: tuple[str, ...], count: int) -> None:
         seen.add(name)
 
 
-def _validate_observation(observe: tuple[int, ...] | None, num_states: int) -> None:
+def _numbered(
+    observe: Sequence[Any] | None, names: tuple[str, ...]
+) -> tuple[Sequence[Any] | None, tuple[str, ...]]:
+    """Observations as numbers, and their names; those given as text are numbered in the order they come."""
+    if observe is None or not any(isinstance(value, str) for value in observe):
+        return observe, names
+    given = tuple(map(str, observe))
+    number = {name: index for index, name in enumerate(dict.fromkeys((*names, *given)))}
+    return tuple(number[name] for name in given), tuple(number)
+
+
+def _validate_observation(observe: Sequence[Any] | None, num_states: int) -> None:
     if observe is None:
         return
     if len(observe) != num_states:
@@ -470,8 +498,8 @@ class Observed(Semiautomaton):
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """Names of the outputs: the observations as numerals."""
-        return tuple(map(str, range(self.num_observations)))
+        """Names of the outputs: of the observations, as numerals if they have none."""
+        return self.observation_names or tuple(map(str, range(self.num_observations)))
 
 
 def with_target(automaton: Semiautomaton, target: Target) -> Semiautomaton:
@@ -513,6 +541,7 @@ def renumber(automaton: Semiautomaton, chosen: Sequence[int], place: np.ndarray)
         letter_names=automaton.letter_names,
         observe=None if observe is None else tuple(observe[state] for state in chosen),
         name=automaton.name,
+        observation_names=automaton.observation_names,
     )
 
 

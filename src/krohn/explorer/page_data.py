@@ -160,6 +160,7 @@ def _automaton(automaton: Semiautomaton) -> dict[str, Any]:
         "start": automaton.start,
         "table": automaton.table.tolist(),
         "observe": None if automaton.observe is None else list(automaton.observe),
+        **({"observed": list(automaton.observed)} if automaton.observation_names else {}),
         "accepting": sorted(accepting(automaton)),
     }
 

@@ -145,14 +145,17 @@ def reorder_as(automaton: Semiautomaton, other: Semiautomaton) -> Semiautomaton 
     rows = np.array([states[name] for name in other.state_names])
     columns = np.array([letters[name] for name in other.letter_names])
     place = np.argsort(rows)
-    observe = automaton.observe
+    observed = (
+        automaton.observe if other.observation_names == automaton.observation_names else automaton.observed
+    )
     return Semiautomaton(
         place[automaton.table[np.ix_(rows, columns)]],
         start=int(place[automaton.start]),
         state_names=other.state_names,
         letter_names=other.letter_names,
-        observe=None if observe is None else tuple(observe[row] for row in rows),
+        observe=tuple(observed[row] for row in rows) if observed else None,
         name=automaton.name,
+        observation_names=other.observation_names,
     )
 
 
@@ -210,7 +213,7 @@ def _match(
     observed = left.target == "observation"  # states are renamed, observations are not
     for state in queue:
         spent(len(letters) + 1)
-        if observed and left.outputs[state] != right.outputs[match[state]]:
+        if observed and left.observed[state] != right.observed[match[state]]:
             return None
         for letter, other in enumerate(letters):
             target, wanted = int(left.table[state, letter]), int(right.table[match[state], other])

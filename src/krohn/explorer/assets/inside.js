@@ -1,7 +1,8 @@
 "use strict";
 /* Whether the word read so far is in the language, where the automaton has one. */
 krohn.matches = function (machine, state) {
-  const { accepting, observe } = machine.automaton;
+  const { accepting, observe, observed } = machine.automaton;
+  if (observed) return observed[state];
   if (!observe || observe.some((value) => value > 1)) return "";
   const yes = accepting.includes(state);
   return machine.name.startsWith("regex:") ? (yes ? "match" : "no match") : yes ? "accepted" : "not accepted";
