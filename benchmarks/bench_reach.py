@@ -39,7 +39,8 @@ from typing import Any
 import numpy as np
 
 import krohn
-from krohn.automata.semiautomaton import Semiautomaton, with_target
+from krohn.automata.observed import with_target
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import KrohnError, counted
 from krohn.lab.suite.locks import build_lock
 

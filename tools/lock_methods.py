@@ -24,7 +24,8 @@ import torch
 from torch import Tensor
 
 from krohn.automata.files import automaton_payload
-from krohn.automata.semiautomaton import Semiautomaton, with_target
+from krohn.automata.observed import with_target
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.lab.interpret.extraction import read_machine, separating_word
 from krohn.lab.interpret.stages import Stages, stages_of_decoder
 from krohn.lab.suite.disguise import DISGUISES

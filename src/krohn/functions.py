@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.datasets import loader, write_dataset, write_language
+from krohn.automata.datasets import write_dataset
+from krohn.automata.documents import loader, write_language
 from krohn.automata.reader import Reader, answer_all, states_of_all
 from krohn.automata.sampling import Sampler
-from krohn.automata.semiautomaton import Semiautomaton, Word, Words, check_words
+from krohn.automata.semiautomaton import Semiautomaton, check_words
 from krohn.automata.small import (
     MOST_LETTERS,
     MOST_STATES,
@@ -22,6 +23,7 @@ from krohn.automata.small import (
     sample_automata,
     small_automata,
 )
+from krohn.automata.words import Word, Words
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder, path_of, require
 from krohn.base.portable import float_name

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import krohn
-from krohn.automata.datasets import FORMATS
+from krohn.automata.documents import FORMATS
 from krohn.cli.app import run
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.automata.families import direct_product
+from krohn.automata.products import direct_product
 from krohn.automata.quotients import coarsest_congruence, minimize, quotient
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec, zoo

@@ -9,7 +9,7 @@ import pytest
 
 import krohn
 from every import every
-from krohn.automata.families import dyck
+from krohn.automata.brackets import dyck
 from krohn.automata.files import dump_automaton, load_automaton
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidAutomaton, InvalidInput

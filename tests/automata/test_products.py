@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_machines import closure
 
-from krohn.automata.families import direct_product
+from krohn.automata.products import direct_product
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
 

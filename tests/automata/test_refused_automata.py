@@ -9,10 +9,12 @@ import pytest
 import krohn
 from krohn.automata.diagram import MAX_DRAWN, diagram
 from krohn.automata.distributions import source
-from krohn.automata.families import direct_product
+from krohn.automata.observed import with_target
+from krohn.automata.products import direct_product
 from krohn.automata.quotients import quotient
 from krohn.automata.regular import from_regex
-from krohn.automata.semiautomaton import Semiautomaton, check_size, with_target
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.sizes import check_size
 from krohn.automata.small import small_automata
 from krohn.automata.zoo import as_automaton, parse_spec, zoo
 from krohn.errors import InvalidAutomaton, InvalidInput, KrohnError, LimitExceeded, UnknownName

@@ -6,16 +6,11 @@ import numpy as np
 import pytest
 
 from every import every
+from krohn.automata.observed import Observed, with_target
 from krohn.automata.regular import from_regex
-from krohn.automata.semiautomaton import (
-    Observed,
-    Semiautomaton,
-    Word,
-    capped_factorial,
-    capped_power,
-    letter_type,
-    with_target,
-)
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.sizes import capped_factorial, capped_power
+from krohn.automata.words import Word, letter_type
 from krohn.errors import InvalidAutomaton
 
 TABLE = np.array([[1, 0], [0, 1]])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from krohn.automata.semiautomaton import letter_type
+from krohn.automata.words import letter_type
 from krohn.automata.zoo import zoo
 from krohn.functions import simulate
 

@@ -1,8 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from krohn.automata.graph import strong_components
 from krohn.automata.quotients import component_numbers
-from krohn.automata.semiautomaton import strong_components
 
 graphs = st.integers(1, 9).flatmap(
     lambda n: st.lists(st.lists(st.integers(0, n - 1), max_size=4), min_size=n, max_size=n)

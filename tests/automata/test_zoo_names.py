@@ -5,7 +5,7 @@ from naive_machines import closure
 from sympy.combinatorics import Permutation
 
 from every import every
-from krohn.automata.permutations import generator_set, parse_permutation
+from krohn.automata.generator_sets import generator_set, parse_permutation
 from krohn.automata.zoo import FAMILIES, zoo, zoo_names
 from krohn.errors import KrohnError
 

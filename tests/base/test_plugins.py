@@ -11,7 +11,7 @@ import pytest
 import krohn
 from every import every
 from krohn.automata import zoo
-from krohn.automata.families import cyclic
+from krohn.automata.groups import cyclic
 from krohn.automata.zoo import Family
 from krohn.base.plugins import Plugins, instance_of
 from krohn.errors import InvalidInput
@@ -19,7 +19,7 @@ from krohn.errors import InvalidInput
 PACKAGE = """
 import json
 
-from krohn.automata.families import cyclic
+from krohn.automata.groups import cyclic
 from krohn.automata.zoo import Family
 from krohn.construct.request import ProposalSource
 from krohn.errors import Unsupported

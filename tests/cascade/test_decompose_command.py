@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 import krohn
 from every import every
-from krohn.automata.semiautomaton import sink_states
+from krohn.automata.graph import sink_states
 from krohn.automata.zoo import parse_spec, zoo, zoo_names
 from krohn.base.svg import text_width
 from krohn.cascade.cascade_data import cascade_picture

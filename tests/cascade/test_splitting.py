@@ -4,8 +4,9 @@ from random import Random
 
 from cascade.random_automata import random_automaton
 from every import every
+from krohn.automata.graph import sink_states
 from krohn.automata.quotients import quotient
-from krohn.automata.semiautomaton import Semiautomaton, sink_states
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.congruences import principal_congruence
 from krohn.cascade.plan_search import clamped_line
 from krohn.cascade.splitting import (

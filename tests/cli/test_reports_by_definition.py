@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from every import every
-from krohn.automata.semiautomaton import Semiautomaton, reachable
+from krohn.automata.graph import reachable
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.construct.depth_bounds import depth_bounds

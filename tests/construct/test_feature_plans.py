@@ -9,8 +9,9 @@ import pytest
 
 from construct.small_automata import letters, shown_after
 from every import every
+from krohn.automata.graph import sink_states
 from krohn.automata.regular import from_regex
-from krohn.automata.semiautomaton import Semiautomaton, sink_states
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import sample_automata
 from krohn.automata.zoo import zoo
 from krohn.base.portable import Budget

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from krohn.automata.semiautomaton import Observed, Semiautomaton, with_target
+from krohn.automata.observed import Observed, with_target
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check.transformer.checker import check
 from krohn.errors import InvalidInput

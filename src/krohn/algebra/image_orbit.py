@@ -14,8 +14,8 @@ from functools import cached_property
 from krohn.algebra.group_names import composition_factors, group_name
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import Permutation, Row, Rows, Table, order, product_of_word, rows_for
+from krohn.automata.graph import strong_components
 from krohn.automata.quotients import component_numbers, word_along
-from krohn.automata.semiautomaton import strong_components
 from krohn.errors import LimitExceeded
 
 _SET_SIZE = 40  # states per image set that the limit assumes: memory and time must stay bounded too

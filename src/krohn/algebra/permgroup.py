@@ -34,8 +34,8 @@ from krohn.algebra.transformation import (
     power,
     prime_factors,
 )
+from krohn.automata.graph import explore
 from krohn.automata.quotients import finest_congruence
-from krohn.automata.semiautomaton import explore
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 
 # Groups in which only the identity fixes a point: their order is read off one orbit.

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import letter_type, whole
+from krohn.automata.words import letter_type, whole
 from krohn.errors import InvalidInput, LimitExceeded
 
 Permutation = tuple[int, ...]

@@ -16,8 +16,8 @@ import numpy.typing as npt
 from krohn.algebra.green import DClass, GreenCounts, RClasses, d_classes, green_counts
 from krohn.algebra.image_orbit import ImageOrbit, Subgroup, maximal_subgroups
 from krohn.algebra.transformation import ImageArray, Row, image_array, rows_for
+from krohn.automata.graph import strong_components
 from krohn.automata.quotients import component_numbers, word_along
-from krohn.automata.semiautomaton import strong_components
 from krohn.errors import InvalidInput, LimitExceeded
 
 IntArray = npt.NDArray[np.int32]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.automata.diagram_layout import Point, circle, circles, cycles_of, lattice, line, tree
-from krohn.automata.semiautomaton import Semiautomaton, sink_states, strong_components
+from krohn.automata.graph import sink_states, strong_components
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.svg import Canvas, fit_text, text_width
 from krohn.errors import LimitExceeded
 

@@ -11,7 +11,8 @@ import re
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Semiautomaton, strong_components
+from krohn.automata.graph import strong_components
+from krohn.automata.semiautomaton import Semiautomaton
 
 Point = tuple[float, float]
 SPACE = 26.0

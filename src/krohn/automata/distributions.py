@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Semiautomaton, explore, sink_states
+from krohn.automata.graph import explore, sink_states
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, LimitExceeded, UnknownName
 
 IntTable = npt.NDArray[np.int64]

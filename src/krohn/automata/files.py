@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from krohn.automata.jflap import MAX_JFF_BYTES, jff_text, parse_jff
-from krohn.automata.semiautomaton import MAX_OBSERVATION, Semiautomaton, check_size, is_name
+from krohn.automata.semiautomaton import MAX_OBSERVATION, Semiautomaton, is_name
+from krohn.automata.sizes import check_size
 from krohn.base.files import read_bytes, read_json, short, shown, write_json, write_text
 from krohn.errors import InvalidAutomaton, LimitExceeded
 

@@ -13,7 +13,9 @@ from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
 import numpy as np
 
 from krohn.automata.diagram import MAX_DRAWN, accepts_words, places_of
-from krohn.automata.semiautomaton import Semiautomaton, check_size, explore, is_name
+from krohn.automata.graph import explore
+from krohn.automata.semiautomaton import Semiautomaton, is_name
+from krohn.automata.sizes import check_size
 from krohn.base.files import shown
 from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
 

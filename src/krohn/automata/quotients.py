@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from krohn.automata.semiautomaton import Node, Semiautomaton, reachable, renumber
+from krohn.automata.graph import Node, reachable, renumber
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
 
 

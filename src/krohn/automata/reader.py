@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.diagram import accepting, accepts_words
-from krohn.automata.semiautomaton import Semiautomaton, Words, check_words
+from krohn.automata.semiautomaton import Semiautomaton, check_words
+from krohn.automata.words import Words
 from krohn.errors import InvalidInput, Unsupported
 
 Letters = npt.NDArray[np.int64]

@@ -18,8 +18,9 @@ from operator import or_
 
 import numpy as np
 
+from krohn.automata.graph import explore
 from krohn.automata.quotients import minimize
-from krohn.automata.semiautomaton import Semiautomaton, explore
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, LimitExceeded, plainly
 
 # Tokens.

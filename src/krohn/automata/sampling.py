@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.distributions import LetterSource, default_distribution, source
-from krohn.automata.semiautomaton import Semiautomaton, letter_type, whole
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.words import letter_type, whole
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.notebook import frame
 from krohn.errors import InvalidInput, LimitExceeded, plainly

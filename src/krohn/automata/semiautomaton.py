@@ -1,116 +1,31 @@
-"""The finite semiautomaton (Q, Σ, δ), with a start state and an optional observation map φ; and its graph.
+"""The finite semiautomaton (Q, Σ, δ), with a start state and an optional observation map φ.
 
 Words read left to right and act on the right: ``q · ab = (q · a) · b``. States and letters are
 0-based integers inside; names appear only at the edges (files, command line, pictures).
 """
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterable, Sequence, Sized
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from itertools import accumulate
-from math import factorial, inf
-from operator import index
-from typing import Any, Literal, Self, TypeVar, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from krohn.automata.words import Word, Words, letter_numbers, letter_type, whole, word_array
 from krohn.base.notebook import table
 from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded, counted
 
-# Words: letters are numbers internally, names in user input.
-
-
 Target = Literal["state", "observation"]
 """What a network of an automaton outputs."""
-_SHOWN = 20  # letter names listed in an error
+
+
 # Words are run in groups whose letters and states stay in the processor's cache.
 _GROUP = 8_192
 _FEW = 8  # words of one length up to which a plain loop is quicker
-
-Word = str | Iterable[int | str]
-"""Letters as numbers or names, or the whole word as one string."""
-Words = Word | Iterable[Word] | npt.NDArray[np.integer[Any]]
-"""One word, or several of one length: ``"abab"``, ``["a", "b"]``, ``[[0, 1], [1, 1]]``."""
-
-
-def letter_type(count: int) -> type[np.unsignedinteger[Any]]:
-    """The smallest unsigned type that holds 0 … count − 1."""
-    if count <= 2**8:
-        return np.uint8
-    return np.uint16 if count <= 2**16 else np.uint32
-
-
-def letter_numbers(word: Word, names: Sequence[str]) -> list[int]:
-    """The letters of a word as numbers.
-
-    A string is split at blanks; without blanks it is a letter, or read by characters where it can be.
-    """
-    number = {name: index for index, name in enumerate(names)}
-    given: list[Any] = list(word)
-    named = isinstance(word, str) and (word in number or not number.keys() >= {*word})
-    if named and (str(word).split() != [word] or any(len(name) > 1 for name in names)):
-        given = str(word).split()
-    letters = [number.get(letter, -1) if isinstance(letter, str) else whole(letter) for letter in given]
-    for place, letter in enumerate(letters):
-        if not 0 <= letter < len(names):
-            known = " ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
-            also = "" if isinstance(given[place], str) else f", or a number below {len(names)}"
-            raise InvalidInput(
-                f"every letter must be one of {known}{also}; letter {place + 1} is {str(given[place])[:60]!r}"
-            )
-    return letters
-
-
-def whole(given: Any) -> int:
-    """The integer itself, or −1 (no letter and no state) if it is not an integer, such as 1.7."""
-    try:
-        return index(given)
-    except TypeError:
-        return -1
-
-
-def word_array(words: Words, names: Sequence[str]) -> npt.NDArray[Any]:
-    """Letters as numbers: an array of one dimension for one word, one word per row for several.
-
-    A string or a list of letters (numbers or names) is one word; a list of lists or of strings that are no
-    letters is several, which must have one length.
-    """
-    if isinstance(words, np.ndarray):
-        return words
-    if not isinstance(words, Iterable):
-        raise InvalidInput(f"a word must be a string or a list of letters; got {words}")
-    given = words if isinstance(words, str) else list(cast(Iterable[Any], words))
-    if isinstance(given, str) or _is_word(given, names):
-        return np.array(letter_numbers(given, names), dtype=np.int64)
-    if all(isinstance(word, list | tuple) and not word for word in given):
-        return np.empty((len(given), 0), dtype=np.int64)
-    if not any(isinstance(word, str) or any(isinstance(a, str) for a in _letters(word)) for word in given):
-        try:
-            return np.asarray(given)
-        except ValueError as error:  # numpy's message is about arrays
-            lengths = sorted({len(word) for word in given if isinstance(word, Sized)})
-            got = f"lengths {lengths[0]} to {lengths[-1]}" if len(lengths) > 1 else "other values"
-            raise InvalidInput(f"words must have one length, each a list of letters; got {got}") from error
-    rows = [letter_numbers(word, names) for word in given]
-    if len({len(row) for row in rows}) > 1:
-        raise InvalidInput(
-            f"words must have one length; got lengths {min(map(len, rows))} to {max(map(len, rows))}"
-        )
-    return np.array(rows, dtype=np.int64)
-
-
-def _is_word(given: list[Any], names: Sequence[str]) -> bool:
-    """Whether the items are letters of one word; strings none of which is a letter are words."""
-    if not all(isinstance(item, str | int | float | np.generic) for item in given):
-        return False
-    return not given or any(not isinstance(item, str) or item in names for item in given)
-
-
-def _letters(word: Any) -> Iterable[Any]:
-    return word if isinstance(word, list | tuple) else ()
 
 
 StateArray = npt.NDArray[np.int32]
@@ -444,186 +359,3 @@ def _validate_observation(observe: Sequence[Any] | None, num_states: int) -> Non
     wrong = [value for value in observe if not 0 <= whole(value) <= MAX_OBSERVATION]
     if wrong:
         raise InvalidAutomaton(f"observations must be integers in [0, {MAX_OBSERVATION}]; got {wrong[0]}")
-
-
-# How large an automaton may be, checked before anything is built.
-
-
-MAX_STATES = 500_000
-MAX_ENTRIES = 20_000_000
-
-
-def check_size(name: str, num_states: int, num_letters: int) -> None:
-    """Refuses a table beyond the limits; counts from ``capped_factorial`` or ``capped_power`` will do."""
-    if num_states > MAX_STATES:
-        count = f"{num_states:,}" if num_states < 10**12 else "more than a trillion"
-        raise LimitExceeded(
-            f"an automaton may have at most {MAX_STATES:,} states; {name} has {count}: choose a smaller one"
-        )
-    if num_states * num_letters > MAX_ENTRIES:
-        raise LimitExceeded(
-            f"a transition table may have at most {MAX_ENTRIES:,} entries; "
-            f"{name} has {num_states:,} states × {num_letters:,} letters: choose fewer letters"
-        )
-
-
-def capped_factorial(n: int) -> int:
-    """``n!``, or some number beyond every limit once it is that large: 15! is more than a trillion."""
-    return factorial(min(n, 15))
-
-
-def capped_power(base: int, exponent: int) -> int:
-    """``base ** exponent``, or some number beyond every limit once it is that large, as 2⁴⁰ is."""
-    power: int = base ** min(exponent, 40)
-    return power
-
-
-# An automaton whose output is its observation: acceptance of a regex, the walls of a grid.
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Observed(Semiautomaton):
-    """An automaton whose networks output φ(q) instead of q; it must have an observation map."""
-
-    @property
-    def target(self) -> Target:
-        """What a network of it outputs."""
-        return "observation"
-
-    @property
-    def outputs(self) -> tuple[int, ...]:
-        """φ(q) for every state."""
-        assert self.observe is not None
-        return self.observe
-
-    @property
-    def output_names(self) -> tuple[str, ...]:
-        """Names of the outputs: of the observations, as numerals if they have none."""
-        return self.observation_names or tuple(map(str, range(self.num_observations)))
-
-
-def with_target(automaton: Semiautomaton, target: Target) -> Semiautomaton:
-    """The automaton with states or observations as its output."""
-    if target == automaton.target:
-        return automaton
-    if automaton.observe is None:
-        raise InvalidInput(
-            "target observation needs an automaton that shows something: a regex, a name with @, a file with "
-            "observe; or take target state"
-        )
-    kind = Observed if target == "observation" else Semiautomaton
-    return kind(**{field.name: getattr(automaton, field.name) for field in fields(Semiautomaton)})
-
-
-# The graph: states that words reach, sinks, strong components.
-
-
-Node = TypeVar("Node", bound=Hashable)
-
-
-def reachable(automaton: Semiautomaton) -> Semiautomaton:
-    """The part reachable from the start, in breadth-first order; unchanged if that is everything."""
-    order = reachable_states(automaton)
-    if len(order) == automaton.num_states:
-        return automaton
-    place = np.zeros(automaton.num_states, dtype=np.int32)
-    place[order] = np.arange(len(order))
-    return renumber(automaton, order, place)
-
-
-def renumber(automaton: Semiautomaton, chosen: Sequence[int], place: np.ndarray) -> Semiautomaton:
-    """The automaton on the ``chosen`` states; ``place[q]`` is the new number of the state for q."""
-    observe = automaton.observe
-    return Semiautomaton(
-        place[automaton.table[chosen]],
-        start=int(place[automaton.start]),
-        state_names=tuple(automaton.state_names[state] for state in chosen),
-        letter_names=automaton.letter_names,
-        observe=None if observe is None else tuple(observe[state] for state in chosen),
-        name=automaton.name,
-        observation_names=automaton.observation_names,
-    )
-
-
-def reachable_states(automaton: Semiautomaton) -> list[int]:
-    """The states reachable from the start, in breadth-first order."""
-    return explore(automaton.start, automaton.table.tolist().__getitem__)[0]
-
-
-def sink_states(automaton: Semiautomaton) -> list[int]:
-    """The states that no letter leaves."""
-    stays = automaton.table == np.arange(automaton.num_states)[:, None]
-    return np.flatnonzero(stays.all(axis=1)).tolist()
-
-
-def explore(
-    first: Node, after: Callable[[Node], Iterable[Node]], most: float = inf, refusal: str = ""
-) -> tuple[list[Node], list[list[int]]]:
-    """All nodes that words lead to, breadth first, and for each the numbers of those after it.
-
-    More than ``most`` are refused with the sentence ``refusal``.
-    """
-    order, number, rows = [first], {first: 0}, list[list[int]]()
-    for node in order:  # grows during iteration
-        row = []
-        for target in after(node):
-            if target not in number:
-                number[target] = len(order)
-                order.append(target)
-            row.append(number[target])
-        rows.append(row)
-        if len(order) > most:
-            raise LimitExceeded(refusal)
-    return order, rows
-
-
-def strong_components(successors: Sequence[Sequence[int]], first: int = 0) -> list[list[int]]:
-    """The components in reverse topological order: every edge leads into an earlier component.
-
-    Only the nodes from ``first`` on are visited; no edge may lead to the others.
-    """
-    count = len(successors)
-    order = [0] * count  # 0 = unseen; afterwards the low link, count + 1 once its component is closed
-    closed, clock, stack, result = count + 1, 0, list[int](), list[list[int]]()
-    for root in range(first, count):
-        if order[root]:
-            continue
-        if not successors[root]:
-            order[root] = closed
-            result.append([root])
-            continue
-        clock += 1
-        order[root] = clock
-        stack.append(root)
-        trail = [(root, iter(successors[root]), clock)]
-        while trail:
-            node, edges, seen = trail[-1]
-            for target in edges:
-                low = order[target]
-                if not low:
-                    clock += 1
-                    order[target] = clock
-                    stack.append(target)
-                    trail.append((target, iter(successors[target]), clock))
-                    break
-                if low < order[node]:
-                    order[node] = low
-            else:
-                trail.pop()
-                low = order[node]
-                if trail and low < order[trail[-1][0]]:
-                    order[trail[-1][0]] = low
-                if low == seen:
-                    result.append(_close(node, stack, order, closed))
-    return result
-
-
-def _close(node: int, stack: list[int], order: list[int], closed: int) -> list[int]:
-    start = len(stack) - 1
-    while stack[start] != node:
-        start -= 1
-    members = stack[start:]
-    del stack[start:]
-    for member in members:
-        order[member] = closed
-    return members

@@ -4,7 +4,8 @@ from itertools import permutations, product
 
 import numpy as np
 
-from krohn.automata.semiautomaton import Semiautomaton, explore
+from krohn.automata.graph import explore
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import LimitExceeded
 
 IN_VAIN = 10_000

@@ -13,30 +13,17 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.families import (
-    abab,
-    adder,
-    boundary,
-    by_number,
-    counter,
-    cyclic,
-    dihedral,
-    direct_product,
-    dyck,
-    first_element,
-    full_monoid,
-    grid,
-    memory,
-    parity,
-    quaternion,
-    rubik,
-    stack_top,
-    write_once,
-)
+from krohn.automata.brackets import dyck
 from krohn.automata.files import automaton_from_payload, load_automaton
+from krohn.automata.gridworlds import grid
+from krohn.automata.groups import cyclic, dihedral, quaternion
+from krohn.automata.observations import boundary, by_number, first_element, stack_top
 from krohn.automata.permutations import alternating, permutation_reset, symmetric
+from krohn.automata.products import direct_product
 from krohn.automata.regular import from_regex
+from krohn.automata.rubik import rubik
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.textbook import abab, adder, counter, full_monoid, memory, parity, write_once
 from krohn.base.notebook import Rows, table
 from krohn.base.plugins import Plugins, instance_of
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, counted, plainly

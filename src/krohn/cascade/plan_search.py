@@ -10,14 +10,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from krohn.automata.graph import reachable, reachable_states, sink_states
 from krohn.automata.quotients import forget_observation, quotient
-from krohn.automata.semiautomaton import (
-    Semiautomaton,
-    Transformation,
-    reachable,
-    reachable_states,
-    sink_states,
-)
+from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.portable import Budget, BudgetSpent
 from krohn.cascade import splitting
 from krohn.cascade.congruences import (

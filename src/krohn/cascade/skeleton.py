@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.automata.semiautomaton import Semiautomaton, Transformation, strong_components
+from krohn.automata.graph import strong_components
+from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.portable import Budget, BudgetSpent, unlimited
 from krohn.errors import LimitExceeded
 

@@ -6,7 +6,8 @@ This module only proposes; the plan nodes check.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from krohn.automata.semiautomaton import Semiautomaton, Transformation, strong_components
+from krohn.automata.graph import strong_components
+from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.cascade.congruences import Partition
 from krohn.cascade.skeleton import Permutation, SetClass, Skeleton, tile_moves
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
+from krohn.automata.observed import with_target
 from krohn.automata.quotients import minimize
-from krohn.automata.semiautomaton import with_target
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, KEYS, RECURRENT, Folder
 from krohn.base.plugins import Plugins, instance_of

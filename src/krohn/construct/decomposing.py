@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from krohn.automata.semiautomaton import Semiautomaton, Word, check_words, letter_numbers
+from krohn.automata.semiautomaton import Semiautomaton, check_words
+from krohn.automata.words import Word, letter_numbers
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.notebook import table
 from krohn.base.portable import Budget

@@ -13,7 +13,8 @@ from math import lcm
 
 import numpy as np
 
-from krohn.automata.semiautomaton import Semiautomaton, explore
+from krohn.automata.graph import explore
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.coq.counting_hints import ChannelHint, Counting, Group, LayerHint, MatchHint, Residues
 from krohn.coq.cuts import TOLERANCE, last_cut
 from krohn.coq.heads import GRID, MOST_COUNTS, Before, Counters, NoCounters, Places, Registers

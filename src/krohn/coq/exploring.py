@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from krohn.automata.semiautomaton import explore as explore_from
+from krohn.automata.graph import explore as explore_from
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.sums import ANY, LEFT, Sums
 from krohn.check.files.reader import Automaton

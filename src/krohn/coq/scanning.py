@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.automata.semiautomaton import Semiautomaton, explore
+from krohn.automata.graph import explore
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.files.reader import Scan
 from krohn.coq.heads import NoCounters
 from krohn.network.transformer import Transformer

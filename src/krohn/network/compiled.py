@@ -16,8 +16,10 @@ import numpy.typing as npt
 from safetensors.numpy import save as save_tensors
 
 from krohn.automata.files import automaton_from_payload, automaton_payload
+from krohn.automata.observed import with_target
 from krohn.automata.reader import Reader
-from krohn.automata.semiautomaton import Semiautomaton, Target, Word, with_target
+from krohn.automata.semiautomaton import Semiautomaton, Target
+from krohn.automata.words import Word
 from krohn.automata.zoo import true_name
 from krohn.base.extras import missing
 from krohn.base.files import (

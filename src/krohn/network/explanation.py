@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Word, letter_numbers
+from krohn.automata.words import Word, letter_numbers
 from krohn.base.extras import to_install
 from krohn.base.files import check_output, write_json, write_text, write_whole
 from krohn.base.notebook import frame

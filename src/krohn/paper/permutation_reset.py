@@ -15,7 +15,7 @@ import numpy as np
 
 from krohn.algebra.permgroup import CounterTower, PermutationGroup, prime_tower
 from krohn.algebra.transformation import compose, inverse
-from krohn.automata.semiautomaton import explore
+from krohn.automata.graph import explore
 from krohn.cascade.holonomy import Cascade, Coordinates, Update
 from krohn.network.program import Meaning
 from krohn.network.transformer import Layer

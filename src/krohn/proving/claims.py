@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from krohn.automata.observed import with_target
 from krohn.automata.quotients import minimize
-from krohn.automata.semiautomaton import Semiautomaton, with_target
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import portable_bound
 from krohn.check.certificate import Certificate
 from krohn.check.claim import ANY, Claim

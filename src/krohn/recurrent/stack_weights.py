@@ -26,7 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.algebra.permgroup import CounterTower
-from krohn.automata.semiautomaton import Semiautomaton, explore
+from krohn.automata.graph import explore
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Cascade, CascadeLevel, Update, cascade_levels
 from krohn.check.recurrent.cells import Tensors
 from krohn.errors import LimitExceeded

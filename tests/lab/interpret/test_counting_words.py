@@ -9,7 +9,8 @@ import pytest
 import krohn
 from cascade.random_automata import random_automaton
 from every import every
-from krohn.automata.semiautomaton import Semiautomaton, with_target
+from krohn.automata.observed import with_target
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.lab.interpret import extraction as answers_module

@@ -9,7 +9,7 @@ from lock_methods import answered
 
 import krohn
 from krohn.automata.files import automaton_from_payload, automaton_payload
-from krohn.automata.semiautomaton import with_target
+from krohn.automata.observed import with_target
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.interpret.extraction import separating_word

@@ -22,7 +22,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from krohn.automata.semiautomaton import Semiautomaton, Transformation, reachable_states, sink_states
+from krohn.automata.graph import reachable_states, sink_states
+from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.portable import Budget, BudgetSpent
 from krohn.construct.features.catalogue import (
     compared_positions,

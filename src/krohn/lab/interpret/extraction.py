@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from krohn.automata.observed import with_target
 from krohn.automata.reader import Reader
-from krohn.automata.semiautomaton import Semiautomaton, with_target
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.extras import to_install
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, counted
 from krohn.lab.interpret.stages import Stages, stages_of_decoder

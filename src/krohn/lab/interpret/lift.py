@@ -12,7 +12,8 @@ import numpy as np
 
 from krohn.algebra.permgroup import CounterTower, counter_tower
 from krohn.algebra.transformation import Permutation
-from krohn.automata.semiautomaton import Semiautomaton, explore
+from krohn.automata.graph import explore
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import Budget
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.plan_search import cascade_plans

@@ -11,7 +11,8 @@ from itertools import count
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Semiautomaton, explore
+from krohn.automata.graph import explore
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.files.reader import Automaton
 from krohn.check.ground import Array, Integers, Refused, Verdict, refusal_of
 from krohn.check.recurrent.boxes import MAX_BOXES, BoxCell, Boxes, check

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.files import automaton_from_payload, automaton_payload
-from krohn.automata.semiautomaton import Semiautomaton, with_target
+from krohn.automata.observed import with_target
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.files import check_place, parse_json, path_of, read_json, write_json, write_text
 from krohn.base.notebook import Rows

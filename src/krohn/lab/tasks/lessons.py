@@ -16,7 +16,8 @@ from torch import Tensor
 
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import orbits
-from krohn.automata.semiautomaton import Semiautomaton, explore
+from krohn.automata.graph import explore
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.errors import Unsupported, counted
 from krohn.lab.tasks.batches import feasible_letters

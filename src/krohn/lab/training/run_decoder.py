@@ -13,7 +13,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from krohn.automata.semiautomaton import Semiautomaton, with_target
+from krohn.automata.observed import with_target
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import Unsupported
 from krohn.lab.models.architectures import gpt
 from krohn.lab.models.architectures.gpt import GptConfig

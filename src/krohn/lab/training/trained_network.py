@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from krohn.automata.observed import with_target
 from krohn.automata.reader import Reader
-from krohn.automata.semiautomaton import Semiautomaton, with_target
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.files import read_json
 from krohn.errors import InvalidFile, InvalidInput, Unsupported, counted

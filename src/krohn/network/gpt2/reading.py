@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.files import load_automaton
+from krohn.automata.observed import with_target
 from krohn.automata.reader import Reader
-from krohn.automata.semiautomaton import Semiautomaton, with_target
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import named as named_in_zoo
 from krohn.base.files import read_json
 from krohn.check.files.folders import Net

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from krohn.automata.semiautomaton import Semiautomaton, with_target
+from krohn.automata.observed import with_target
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.files import parse_json, read_json
 from krohn.check.files.folders import Net, shown
 from krohn.check.files.reader import Automaton
