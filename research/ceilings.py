@@ -10,11 +10,11 @@ import argparse
 from collections import Counter
 from fractions import Fraction
 
+from krohn.automata.distributions import feasible_letters, parse_distribution
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import Unsupported
 from krohn.lab.experiments.settings import TASKS
-from krohn.lab.tasks.batches import feasible_letters, parse_distribution
 
 
 def position_free_ceiling(automaton: Semiautomaton, length: int, distribution: str = "auto") -> Fraction:
@@ -22,17 +22,14 @@ def position_free_ceiling(automaton: Semiautomaton, length: int, distribution: s
     form = parse_distribution(distribution, automaton)
     if form.name not in ("uniform", "feasible"):
         raise Unsupported(f"the distribution must be uniform or feasible; got {form.name}")
-    letters = range(automaton.num_letters)
-    allowed = (
-        feasible_letters(automaton) if form.name == "feasible" else [list(letters)] * automaton.num_states
-    )
+    allowed = feasible_letters(automaton) | (form.name == "uniform")
     lost = Fraction(0)
-    for letter in letters:
+    for letter in range(automaton.num_letters):
         chance, state, answers = Fraction(1), automaton.start, Counter[int]()
         for _ in range(length):
-            if letter not in allowed[state]:
+            if not allowed[state, letter]:
                 break
-            chance /= len(allowed[state])
+            chance /= int(allowed[state].sum())
             state = int(automaton.table[state, letter])
             answers[state] += chance  # type: ignore[assignment]
         lost += sum(answers.values(), Fraction(0)) - max(answers.values(), default=Fraction(0))

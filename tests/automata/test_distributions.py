@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.automata.distributions import LetterSource, default_distribution, source
+from krohn.automata.distributions import LetterSource, default_distribution, parse_distribution, source
+from krohn.automata.sampling import Sampler
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
+from krohn.errors import LimitExceeded, Unsupported
 
 
 def exact(origin: LetterSource, length: int) -> dict[tuple[int, ...], Fraction]:
@@ -100,9 +102,48 @@ def test_states_without_feasible_letters_use_all_letters() -> None:
     assert set(exact(source(trapped, "feasible"), 2).values()) == {Fraction(1, 4)}
 
 
+@every(
+    ("name", "distribution", "word"),
+    [
+        ("abab", "periodic:01:0.25", (0, 1)),
+        ("C3", "periodic:110:0.25", (1, 1, 0)),
+        ("C2", "periodic:1:1", (1,)),
+    ],
+)
+def test_a_word_repeats_with_its_probability(name: str, distribution: str, word: tuple[int, ...]) -> None:
+    chance = Fraction(distribution.rpartition(":")[2])
+    origin = source(zoo(name), distribution)
+    follows(origin, zoo(name))
+    likely, letters = exact(origin, 4), zoo(name).num_letters
+    repeated = tuple((word * 4)[:4])
+    assert likely.pop(repeated) == chance + (1 - chance) / letters**4
+    assert set(likely.values()) <= {(1 - chance) / letters**4}
+    assert len(likely) == (letters**4 - 1 if chance < 1 else 0)
+
+
+def test_a_word_may_be_too_long_for_its_table() -> None:
+    with pytest.raises(LimitExceeded, match="give a shorter word"):
+        source(zoo("Dyck4,8"), "periodic:" + "01" * 500 + ":0.5")
+
+
+def test_a_fixed_count_of_ones_is_not_drawn_letter_by_letter() -> None:
+    with pytest.raises(Unsupported, match="training and evaluation only"):
+        source(zoo("Parity"), "ones:3")
+
+
 def test_defaults_are_the_papers() -> None:
     names = ("Parity", "S5", "Dyck4,2", "Dyck4,8@top", "abab", "abab@accept", "Dyck1,1xC2", "Grid9")
     defaults = {name: default_distribution(zoo(name)) for name in names}
     assert defaults.pop("Dyck4,2") == defaults.pop("Dyck4,8@top") == "feasible"
     assert defaults.pop("abab") == defaults.pop("abab@accept") == "abab:0.5"
     assert set(defaults.values()) == {"uniform"}
+
+
+@every("name", ["abab", "abab@accept", "Dyck2,2xC2", "Dyck4,2", "C2"])
+def test_auto_is_the_default(name: str) -> None:
+    automaton = zoo(name)
+    default = parse_distribution(default_distribution(automaton), automaton)
+    assert parse_distribution("auto", automaton) == parse_distribution(None, automaton) == default
+    sampler = Sampler(automaton, 5, "auto")
+    assert sampler.distribution_name == default_distribution(automaton)
+    assert (sampler.chunk(0).letters == Sampler(automaton, 5).chunk(0).letters).all()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.distributions import LetterSource, default_distribution, source
+from krohn.automata.distributions import LetterSource, source, written_out
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.words import letter_type, whole
 from krohn.automata.zoo import AutomatonLike, as_automaton
@@ -248,7 +248,7 @@ class Sampler:
     @property
     def distribution_name(self) -> str:
         """The distribution's name, with the default resolved."""
-        return self.distribution or default_distribution(self.automaton)
+        return written_out(self.distribution, self.automaton)
 
     def chunk_words(self, number: int) -> int:
         """Number of words in that chunk."""
@@ -316,8 +316,8 @@ def sample(
 ) -> Sample:
     """``count`` random words of that length with their states, in memory.
 
-    ``distribution`` is ``uniform``, ``feasible``, ``bernoulli:P`` or ``abab:P``; by default the paper's
-    choice for the automaton. The same seed gives the same words on every machine.
+    ``distribution`` is ``uniform``, ``feasible``, ``bernoulli:P``, ``abab:P`` or ``periodic:WORD:P``; by
+    default the paper's choice for the automaton. The same seed gives the same words on every machine.
 
     Example:
         >>> data = krohn.sample(krohn.zoo("Parity"), length=4, count=2, seed=7)

@@ -23,7 +23,10 @@ from krohn.cli.output import emit, json_option, word_bar
     type=click.Choice(["repl", "tokens"]),
     help="For next-token language models, F.jsonl: the text of a session, or tokens.",
 )
-@click.option("--distribution", help="uniform, feasible, bernoulli:P or abab:P; default: the paper's choice.")
+@click.option(
+    "--distribution",
+    help="uniform, feasible, bernoulli:P, abab:P or periodic:WORD:P; default: the paper's choice.",
+)
 @click.option("--seed", type=int, default=0, help="The same seed gives the same file.")
 @json_option
 def command(

@@ -4,11 +4,12 @@ import pytest
 import torch
 
 from every import every
+from krohn.automata.distributions import parse_distribution
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput, Unsupported
 from krohn.lab import random_streams
-from krohn.lab.tasks.batches import HELD_OUT, Task, parse_distribution, task_reasons
+from krohn.lab.tasks.batches import HELD_OUT, Task, task_reasons
 from krohn.lab.tasks.task_config import TaskConfig
 
 CPU = torch.device("cpu")

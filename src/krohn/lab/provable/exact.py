@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from krohn.automata.distributions import feasible_letters
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.lab.tasks.batches import feasible_letters
 from krohn.lab.training.trained_network import TrainedNetwork
 from krohn.proving.outcome import Counterexample
 from krohn.proving.word_search import first_wrong, in_blocks
@@ -295,7 +295,4 @@ def words_of_training(trained: TrainedNetwork) -> Allowed | None:
     """The letters that training draws in each state, if it avoids a sink; none if it draws all."""
     if not trained.task.distribution.follows_state:
         return None
-    allowed = np.zeros(trained.automaton.table.shape, dtype=bool)
-    for state, letters in enumerate(feasible_letters(trained.automaton)):
-        allowed[state, letters] = True
-    return allowed
+    return feasible_letters(trained.automaton)

@@ -1,58 +1,19 @@
 """Fresh batches on the device: letters from counters, states by one gather per position for many steps.
 
-Input distributions, each a pure function of 64-bit keys, so that words are the same on every device:
-
-``uniform``            every letter equally likely.
-``feasible``           uniform over the letters that do not lead into a sink, position by position.
-``bernoulli:P``        letter 1 with probability P, else letter 0 (two letters).
-``ones:K``             exactly K letters 1 among letters 0, at uniformly chosen places.
-``periodic:WORD:P``    WORD (digits 0–9) repeated, with probability P; uniform otherwise.
-``auto``               feasible for Dyck, where the paper draws legal moves only; uniform for everything else.
+Every letter is a pure function of 64-bit keys, so that words are the same on every device.
 """
 
-import re
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from krohn.automata.distributions import Distribution, feasible_letters, parse_distribution
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import InvalidInput, Unsupported
+from krohn.errors import Unsupported
 from krohn.lab import random_streams
 from krohn.lab.tasks.task_config import TaskConfig
-
-FORMS = "auto, uniform, feasible, bernoulli:P, ones:K, periodic:WORD:P"
-
-
-@dataclass(frozen=True)
-class Distribution:
-    """A parsed distribution: ``name`` and its parameters."""
-
-    name: str
-    probability: float = 1.0
-    count: int = 0
-    word: tuple[int, ...] = ()
-
-    @property
-    def follows_state(self) -> bool:
-        """True if the next letter depends on the state reached so far."""
-        return self.name == "feasible"
-
-
-def parse_distribution(text: str, automaton: Semiautomaton) -> Distribution:
-    """Reads a distribution and checks that it fits the automaton."""
-    if text == "auto":
-        text = "feasible" if automaton.name.startswith("Dyck") else "uniform"
-    name, *values = text.split(":")
-    if name in ("uniform", "feasible"):
-        if values:
-            raise InvalidInput(f"{name} takes no parameter; got {':'.join(values)!r}")
-        return Distribution(name)
-    parsers = {"bernoulli": _bernoulli, "ones": _ones, "periodic": _periodic}
-    if name not in parsers:
-        raise InvalidInput(f"a distribution must be one of {FORMS}; got {text!r}")
-    return parsers[name](values, automaton)
 
 
 def letters(distribution: Distribution, keys: Tensor, num_letters: int, length: int) -> Tensor:
@@ -72,59 +33,10 @@ def letters(distribution: Distribution, keys: Tensor, num_letters: int, length: 
     return torch.where(repeated, _repeat(distribution.word, place), random)
 
 
-def feasible_letters(automaton: Semiautomaton) -> list[list[int]]:
-    """For each state the letters that avoid every sink; all letters where none does."""
-    table = automaton.table
-    sinks = {state for state in range(automaton.num_states) if all(table[state] == state)} - {automaton.start}
-    choices = []
-    for row in table.tolist():
-        allowed = [letter for letter, target in enumerate(row) if target not in sinks]
-        choices.append(allowed or list(range(automaton.num_letters)))
-    return choices
-
-
 def _repeat(word: tuple[int, ...], place: Tensor) -> Tensor:
     # built by comparisons, since a captured graph cannot copy a list to the device
     phase = place % len(word)
     return sum((letter * (phase == index) for index, letter in enumerate(word)), torch.zeros_like(place))
-
-
-def _bernoulli(values: list[str], automaton: Semiautomaton) -> Distribution:
-    _needs_two_letters("bernoulli:P", automaton)
-    return Distribution("bernoulli", probability=_probability("bernoulli:P", values))
-
-
-def _ones(values: list[str], automaton: Semiautomaton) -> Distribution:
-    _needs_two_letters("ones:K", automaton)
-    if len(values) != 1 or not re.fullmatch("[0-9]{1,18}", values[0]):
-        raise InvalidInput(f"ones:K must have a count K; got {':'.join(['ones', *values])!r}")
-    return Distribution("ones", count=int(values[0]))
-
-
-def _periodic(values: list[str], automaton: Semiautomaton) -> Distribution:
-    if len(values) != 2 or not re.fullmatch("[0-9]+", values[0]):
-        raise InvalidInput(f"periodic:WORD:P must have digits and a probability; got {':'.join(values)!r}")
-    word = tuple(int(digit) for digit in values[0])
-    if max(word) >= automaton.num_letters:
-        raise InvalidInput(
-            f"letters of periodic:WORD:P must lie in [0, {automaton.num_letters}); got {values[0]!r}"
-        )
-    return Distribution("periodic", probability=_probability("periodic:WORD:P", values[1:]), word=word)
-
-
-def _probability(form: str, values: list[str]) -> float:
-    try:
-        (probability,) = (float(value) for value in values)
-    except ValueError:
-        probability = -1.0
-    if not 0.0 <= probability <= 1.0:
-        raise InvalidInput(f"P of {form} must lie in [0, 1]; got {':'.join(values)!r}")
-    return probability
-
-
-def _needs_two_letters(form: str, automaton: Semiautomaton) -> None:
-    if automaton.num_letters != 2:
-        raise InvalidInput(f"{form} must be used with two letters; the automaton has {automaton.num_letters}")
 
 
 HELD_OUT = -1  # pseudo-step of held-out sequences, never trained on
@@ -271,10 +183,9 @@ def task_reasons(config: TaskConfig, automaton: Semiautomaton) -> list[str]:
 
 
 def _choice_table(automaton: Semiautomaton, device: torch.device) -> tuple[Tensor, Tensor]:
-    choices = feasible_letters(automaton)
-    full = [[*row, *([0] * (automaton.num_letters - len(row)))] for row in choices]
-    counts = torch.tensor([len(row) for row in choices], device=device)
-    return torch.tensor(full, device=device).flatten(), counts
+    """The feasible letters of each state, first and in order, and how many they are."""
+    allowed = torch.tensor(feasible_letters(automaton), device=device)
+    return (~allowed).to(torch.int8).argsort(dim=-1, stable=True).flatten(), allowed.sum(-1)
 
 
 def _narrow(batch: Batch) -> Batch:

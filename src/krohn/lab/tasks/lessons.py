@@ -16,11 +16,11 @@ from torch import Tensor
 
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import orbits
+from krohn.automata.distributions import feasible_letters
 from krohn.automata.graph import explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.errors import Unsupported, counted
-from krohn.lab.tasks.batches import feasible_letters
 
 # With more elements than this, a hint asks for the image of each state: |Q| answers of |Q| classes.
 MOST_ELEMENTS = 2048
@@ -102,7 +102,7 @@ def products(automaton: Semiautomaton, *, feasible: bool, most: int = MOST_ELEME
     With ``feasible`` only factors of words that take, from the start, letters which avoid the sinks.
     """
     letters = [tuple(column) for column in automaton.table.T.tolist()]
-    allowed = [set(row) for row in feasible_letters(automaton)] if feasible else None
+    allowed = [set(np.flatnonzero(row).tolist()) for row in feasible_letters(automaton)] if feasible else None
     one = tuple(range(automaton.num_states))
     numbers: dict[Row, int] = {one: 0}
     # A factor is followed from every state where it may begin.

@@ -14,8 +14,7 @@ class TaskConfig:
         target: predict the state q_t, or the automaton's observation φ(q_t).
         reveal: probability that a label is shown during training.
         scratchpad: interleave inputs and states, σ₁ q₁ σ₂ q₂ … σ_T, and read step by step at test time.
-        distribution: of the inputs: ``auto``, ``uniform``, ``feasible``, ``bernoulli:P``, ``ones:K`` or
-            ``periodic:WORD:P``; see ``krohn.lab.tasks.batches``.
+        distribution: of the inputs, as ``krohn.automata.distributions`` lists them; ``auto`` is the paper's.
         bos: prepend a beginning-of-sequence token; it has no label.
     """
 

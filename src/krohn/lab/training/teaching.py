@@ -12,13 +12,14 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from krohn.automata.distributions import parse_distribution
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import KrohnError
 from krohn.lab.models.architectures.gpt import Gpt, GptConfig
 from krohn.lab.models.kernels import operations
 from krohn.lab.models.kernels.operations import Operations
 from krohn.lab.models.network import Network, Noise, Parameter, ParameterLayout, Weights, round_up
-from krohn.lab.tasks.batches import Batch, Task, parse_distribution
+from krohn.lab.tasks.batches import Batch, Task
 from krohn.lab.tasks.lessons import Lessons, cascade, doubling
 from krohn.lab.training.config import RunConfig
 
