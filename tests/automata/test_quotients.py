@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from krohn.automata.graph import reachable
-from krohn.automata.quotients import coarsest_congruence, minimize, quotient
+from krohn.automata.quotients import coarsest_congruence, minimize, quotient, reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
 

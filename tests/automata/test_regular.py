@@ -15,8 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from every import every
-from krohn.automata.graph import reachable_states
-from krohn.automata.quotients import minimize
+from krohn.automata.quotients import minimize, reachable_states
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo

@@ -87,7 +87,7 @@ def test_plans_of_patterns_are_shallow_with_little_work_and_match_as_re_does(pat
     automaton, random = result.automaton, Random(0)
     observe, letters = automaton.observe, range(automaton.num_letters)
     assert observe is not None
-    dead = sink_states(automaton)
+    dead = sink_states(automaton.table)
     for _ in range(60):
         state, word = automaton.start, ""
         for _ in range(25):  # mostly letters that keep the word alive

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from every import every
-from krohn.automata.graph import reachable
+from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run

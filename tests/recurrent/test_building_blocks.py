@@ -11,7 +11,7 @@ from cascade.random_automata import random_automaton
 from every import every
 from krohn.algebra.analysis import analyze
 from krohn.algebra.permgroup import PermutationGroup, block_images
-from krohn.automata.graph import reachable
+from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec, zoo
 from krohn.errors import LimitExceeded

@@ -10,7 +10,7 @@ import torch
 
 import krohn
 from krohn.algebra.analysis import analyze
-from krohn.automata.graph import reachable
+from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run

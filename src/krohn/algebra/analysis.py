@@ -13,7 +13,7 @@ from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import is_permutation
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.algebra.varieties import OneLength, group_of_one_length
-from krohn.automata.graph import reachable, reachable_states
+from krohn.automata.quotients import reachable, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.notebook import html_table, table

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.automata.diagram_layout import Point, circle, circles, cycles_of, lattice, line, tree
+from krohn.automata.diagram_layout import Drawn, Point, circle, circles, cycles_of, lattice, line, tree
 from krohn.automata.graph import sink_states, strong_components
-from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.svg import Canvas, fit_text, text_width
 from krohn.errors import LimitExceeded
 
@@ -25,7 +24,7 @@ _FEW = 5  # up to this many states a group is drawn with all letters, like any a
 _CROWDED = 12  # above this many states, arrows into a sink are left out
 
 
-def diagram(automaton: Semiautomaton) -> str:
+def diagram(automaton: Drawn) -> str:
     """The state diagram as an SVG document."""
     count = len(automaton.state_names)
     if count > MAX_DRAWN:
@@ -36,21 +35,21 @@ def diagram(automaton: Semiautomaton) -> str:
     return _Diagram(automaton).render()
 
 
-def places_of(automaton: Semiautomaton) -> list[Point]:
+def places_of(automaton: Drawn) -> list[Point]:
     """Positions of the states in the diagram, x to the right and y down; the least x and y are 60."""
     places = _Diagram(automaton).places
     left, top = min(x for x, _ in places), min(y for _, y in places)
     return [(x - left + 60.0, y - top + 60.0) for x, y in places]
 
 
-def accepting(automaton: Semiautomaton) -> frozenset[int]:
+def accepting(automaton: Drawn) -> frozenset[int]:
     """The states that accept: observed as 1, where every observation is 0 or 1."""
     if not accepts_words(automaton):
         return frozenset()
     return frozenset(state for state, value in enumerate(automaton.observe or ()) if value)
 
 
-def accepts_words(automaton: Semiautomaton) -> bool:
+def accepts_words(automaton: Drawn) -> bool:
     """Whether every observation is the number 0 or 1, so that some states accept and the others do not."""
     seen = automaton.observe
     return seen is not None and not automaton.observation_names and set(seen) <= {0, 1}
@@ -75,7 +74,7 @@ class _Arrow:
 
 
 class _Diagram:
-    def __init__(self, automaton: Semiautomaton) -> None:
+    def __init__(self, automaton: Drawn) -> None:
         self.automaton = automaton
         self.canvas = Canvas(0, 0)
         self.accepting = accepting(automaton)
@@ -333,14 +332,14 @@ def _join_letters(letters: tuple[str, ...]) -> str:
     return ", ".join(letters[:3])[:26] + f", … ({len(letters)})"
 
 
-def _left_out(automaton: Semiautomaton) -> int | None:
+def _left_out(automaton: Drawn) -> int | None:
     """The sink, if it is the only one, is not the start, and the picture is crowded."""
-    sinks = sink_states(automaton)
-    crowded = automaton.num_states > _CROWDED and len(sinks) == 1 and sinks[0] != automaton.start
+    sinks = sink_states(automaton.table)
+    crowded = len(automaton.table) > _CROWDED and len(sinks) == 1 and sinks[0] != automaton.start
     return sinks[0] if crowded else None
 
 
-def _generating(automaton: Semiautomaton) -> list[int]:
+def _generating(automaton: Drawn) -> list[int]:
     """For a group with many arrows, the first letters that connect states as all letters do; else none."""
     table = automaton.table
     count = len(table)

@@ -7,21 +7,43 @@ on a large one, turned and ordered so that arrows of the other letters are short
 
 import math
 import re
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.graph import strong_components
-from krohn.automata.semiautomaton import Semiautomaton
 
 Point = tuple[float, float]
 SPACE = 26.0
 """Space between neighbouring circles."""
 
+
+class Drawn(Protocol):
+    """What a picture shows of an automaton; not its class, which imports the pictures to draw itself."""
+
+    @property
+    def table(self) -> npt.NDArray[np.int32]: ...  # noqa: D102
+    @property
+    def start(self) -> int: ...  # noqa: D102
+    @property
+    def state_names(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def letter_names(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def observe(self) -> tuple[int, ...] | None: ...  # noqa: D102
+    @property
+    def observation_names(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def observed(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def name(self) -> str: ...  # noqa: D102
+
+
 _MANY = 10  # above this many circles, arrows must cross states, and only their lengths count
 
 
-def line(automaton: Semiautomaton, radius: float) -> list[Point] | None:
+def line(automaton: Drawn, radius: float) -> list[Point] | None:
     """The positions if every state has at most two neighbours and together they form one line."""
     table = automaton.table
     count = len(table)
@@ -47,7 +69,7 @@ def line(automaton: Semiautomaton, radius: float) -> list[Point] | None:
     return places
 
 
-def lattice(automaton: Semiautomaton, radius: float) -> list[Point] | None:
+def lattice(automaton: Drawn, radius: float) -> list[Point] | None:
     """The positions if the states are named row,column and every letter moves to a neighbour or stays."""
     matches = [re.fullmatch(r"(\d{1,3}),(\d{1,3})", name) for name in automaton.state_names]
     if not all(matches) or len(matches) < 4:
@@ -71,7 +93,7 @@ def circle(order: list[int], radius: float, space: float = SPACE) -> list[Point]
     return places
 
 
-def circles(automaton: Semiautomaton, letters: list[int], radius: float) -> list[Point]:
+def circles(automaton: Drawn, letters: list[int], radius: float) -> list[Point]:
     """For a group: the cycles of the letter with the fewest of them, as small circles on a large one."""
     cycles = min((cycles_of(automaton.table[:, letter]) for letter in letters), key=len)
     if len(cycles) == 1:
@@ -182,7 +204,7 @@ class _Rings:
         return places
 
 
-def tree(automaton: Semiautomaton, sink: int, radius: float) -> list[Point]:
+def tree(automaton: Drawn, sink: int, radius: float) -> list[Point]:
     """A shortest-path tree from the start: rings by distance, every subtree in a sector of its own."""
     parent, distance = _shortest_paths(automaton, sink)
     order = list(parent)
@@ -209,7 +231,7 @@ def tree(automaton: Semiautomaton, sink: int, radius: float) -> list[Point]:
     return places
 
 
-def _shortest_paths(automaton: Semiautomaton, sink: int) -> tuple[dict[int, int], dict[int, int]]:
+def _shortest_paths(automaton: Drawn, sink: int) -> tuple[dict[int, int], dict[int, int]]:
     """Parents and distances in breadth-first order; unreachable states are attached to the start."""
     parent, distance = {automaton.start: automaton.start}, {automaton.start: 0}
     order = [automaton.start]

@@ -145,7 +145,7 @@ def feasible_letters(automaton: Semiautomaton) -> npt.NDArray[np.bool_]:
     For Dyck this is the paper's rule: only opening brackets on the empty stack, only the matching bracket
     on the full one, and the k opening brackets and the matching one in between.
     """
-    allowed: npt.NDArray[np.bool_] = ~np.isin(automaton.table, sink_states(automaton))
+    allowed: npt.NDArray[np.bool_] = ~np.isin(automaton.table, sink_states(automaton.table))
     allowed[~allowed.any(axis=1)] = True
     return allowed
 

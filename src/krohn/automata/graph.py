@@ -1,49 +1,20 @@
-"""The graph of an automaton: states that words reach, sinks, strong components."""
+"""Graphs whose edges are letters: what words reach, sinks, strong components."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from math import inf
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import LimitExceeded
 
 Node = TypeVar("Node", bound=Hashable)
 
 
-def reachable(automaton: Semiautomaton) -> Semiautomaton:
-    """The part reachable from the start, in breadth-first order; unchanged if that is everything."""
-    order = reachable_states(automaton)
-    if len(order) == automaton.num_states:
-        return automaton
-    place = np.zeros(automaton.num_states, dtype=np.int32)
-    place[order] = np.arange(len(order))
-    return renumber(automaton, order, place)
-
-
-def renumber(automaton: Semiautomaton, chosen: Sequence[int], place: np.ndarray) -> Semiautomaton:
-    """The automaton on the ``chosen`` states; ``place[q]`` is the new number of the state for q."""
-    observe = automaton.observe
-    return Semiautomaton(
-        place[automaton.table[chosen]],
-        start=int(place[automaton.start]),
-        state_names=tuple(automaton.state_names[state] for state in chosen),
-        letter_names=automaton.letter_names,
-        observe=None if observe is None else tuple(observe[state] for state in chosen),
-        name=automaton.name,
-        observation_names=automaton.observation_names,
-    )
-
-
-def reachable_states(automaton: Semiautomaton) -> list[int]:
-    """The states reachable from the start, in breadth-first order."""
-    return explore(automaton.start, automaton.table.tolist().__getitem__)[0]
-
-
-def sink_states(automaton: Semiautomaton) -> list[int]:
-    """The states that no letter leaves."""
-    stays = automaton.table == np.arange(automaton.num_states)[:, None]
+def sink_states(table: npt.NDArray[np.integer[Any]]) -> list[int]:
+    """The states of a transition table that no letter leaves."""
+    stays = table == np.arange(len(table))[:, None]
     return np.flatnonzero(stays.all(axis=1)).tolist()
 
 

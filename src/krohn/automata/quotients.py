@@ -1,12 +1,41 @@
-"""Words that lead to states, and smaller automata: congruences, quotient, minimisation."""
+"""Words that lead to states, and smaller automata: reachable states, congruences, quotient, minimisation."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from krohn.automata.graph import Node, reachable, renumber
+from krohn.automata.graph import Node, explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
+
+
+def reachable(automaton: Semiautomaton) -> Semiautomaton:
+    """The part reachable from the start, in breadth-first order; unchanged if that is everything."""
+    order = reachable_states(automaton)
+    if len(order) == automaton.num_states:
+        return automaton
+    place = np.zeros(automaton.num_states, dtype=np.int32)
+    place[order] = np.arange(len(order))
+    return renumber(automaton, order, place)
+
+
+def renumber(automaton: Semiautomaton, chosen: Sequence[int], place: np.ndarray) -> Semiautomaton:
+    """The automaton on the ``chosen`` states; ``place[q]`` is the new number of the state for q."""
+    observe = automaton.observe
+    return Semiautomaton(
+        place[automaton.table[chosen]],
+        start=int(place[automaton.start]),
+        state_names=tuple(automaton.state_names[state] for state in chosen),
+        letter_names=automaton.letter_names,
+        observe=None if observe is None else tuple(observe[state] for state in chosen),
+        name=automaton.name,
+        observation_names=automaton.observation_names,
+    )
+
+
+def reachable_states(automaton: Semiautomaton) -> list[int]:
+    """The states reachable from the start, in breadth-first order."""
+    return explore(automaton.start, automaton.table.tolist().__getitem__)[0]
 
 
 def words_to_states(

@@ -8,7 +8,6 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from itertools import accumulate
 from typing import Any, Literal, Self
 
@@ -240,7 +239,9 @@ class Semiautomaton:
 
     def svg(self) -> str:
         """The state diagram; refused if there are too many states to draw."""
-        return str(import_module("krohn.automata.diagram").diagram(self))  # on use: it depends on this part
+        from krohn.automata.diagram import diagram  # lazy import: only needed for pictures
+
+        return diagram(self)
 
     def _repr_svg_(self) -> str | None:
         """The state diagram a notebook shows; ``None``, hence the text form, if there are too many states."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from krohn.automata.graph import reachable, reachable_states, sink_states
-from krohn.automata.quotients import forget_observation, quotient
+from krohn.automata.graph import sink_states
+from krohn.automata.quotients import forget_observation, quotient, reachable, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.portable import Budget, BudgetSpent
 from krohn.cascade import splitting
@@ -243,7 +243,7 @@ class PlanSearch:
     def _error_bit(self, automaton: Semiautomaton) -> Iterator[Plan]:
         if ERROR_BIT not in self.passes or self._depth > _MAX_NESTING:
             return
-        sinks = [sink for sink in sink_states(automaton) if sink != automaton.start]
+        sinks = [sink for sink in sink_states(automaton.table) if sink != automaton.start]
         for sink in sinks[: self._max_splits]:
             states, inner = splitting.without_sink(automaton, sink)
             plan = self.best(inner)
@@ -359,7 +359,7 @@ def recognise_stack(automaton: Semiautomaton) -> BracketStack | None:
     Several letters may push or pop the same symbol, and letters that change nothing are allowed.
     """
     table, start = automaton.table, automaton.start
-    sinks = sink_states(automaton)
+    sinks = sink_states(automaton.table)
     if len(sinks) != 1 or sinks[0] == start:
         return None
     first = table[start].tolist()

@@ -22,8 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.automata.graph import reachable
-from krohn.automata.quotients import words_to_states
+from krohn.automata.quotients import reachable, words_to_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.portable import Budget, BudgetSpent
 from krohn.depth.block_scheme import BlockScheme, LayerSize, Table, Word, check_block_scheme, state_after

@@ -23,8 +23,7 @@ import numpy.typing as npt
 
 from krohn.algebra.analysis import analyze
 from krohn.algebra.transformation import Permutation, identity, inverse, order
-from krohn.automata.graph import reachable
-from krohn.automata.quotients import word_along, words_to_states
+from krohn.automata.quotients import reachable, word_along, words_to_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput, LimitExceeded
 

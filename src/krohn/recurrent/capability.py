@@ -13,7 +13,7 @@ The answer is yes, no or open. ``verdicts`` lists what suffices; where a network
 from functools import cache, lru_cache
 
 from krohn.algebra.analysis import Analysis, analyze
-from krohn.automata.graph import reachable
+from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput

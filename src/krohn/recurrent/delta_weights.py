@@ -16,8 +16,7 @@ import numpy as np
 
 from krohn.algebra.permgroup import PermutationGroup, block_images
 from krohn.algebra.transformation import Permutation, cycles, is_permutation
-from krohn.automata.graph import reachable_states
-from krohn.automata.quotients import finest_congruence
+from krohn.automata.quotients import finest_congruence, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade

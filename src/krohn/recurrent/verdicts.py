@@ -17,8 +17,8 @@ from krohn.algebra.analysis import Analysis
 from krohn.algebra.group_names import group_family
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transition_semigroup import list_elements
-from krohn.automata.graph import reachable, strong_components
-from krohn.automata.quotients import coarsest_congruence
+from krohn.automata.graph import strong_components
+from krohn.automata.quotients import coarsest_congruence, reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, derived_length, holonomy_cascade

@@ -22,7 +22,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from krohn.automata.graph import reachable_states, sink_states
+from krohn.automata.graph import sink_states
+from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.portable import Budget, BudgetSpent
 from krohn.construct.features.catalogue import (
@@ -68,7 +69,7 @@ Live = list[frozenset[int]]
 
 def wrong_letters(automaton: Semiautomaton) -> PlaceCount | None:
     """A clamped count of letters that lead every live state of their place into a sink."""
-    letters, sinks = range(automaton.num_letters), set(sink_states(automaton))
+    letters, sinks = range(automaton.num_letters), set(sink_states(automaton.table))
     live, early = _live(automaton, sinks)
     if early is None:
         return None
@@ -86,7 +87,7 @@ def wrong_letters(automaton: Semiautomaton) -> PlaceCount | None:
 
 def letters_by_place(automaton: Semiautomaton) -> Iterator[PlaceCount]:
     """Whether a letter of one kind occurs at a given place, for places that every word passes once."""
-    live, early = _live(automaton, set(sink_states(automaton)))
+    live, early = _live(automaton, set(sink_states(automaton.table)))
     result = 0
     for place, states in enumerate(live[: None if early is None else early - 1], 1):
         order = sorted(states)
@@ -104,7 +105,7 @@ def error_bit_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budg
     What the features show after the fatal letter does not matter: the count stays.
     """
     merged, letters = merged_letters(automaton)
-    sinks = set(sink_states(merged))
+    sinks = set(sink_states(merged.table))
     if len(sinks) != 1:
         return None
     plain = without_notes(merged)
@@ -259,7 +260,7 @@ def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budg
 
 def _is_pattern(automaton: Semiautomaton) -> bool:
     """Whether words over several letters can reach a sink: true of most regular expressions."""
-    return automaton.num_letters > 2 and len(sink_states(automaton)) == 1
+    return automaton.num_letters > 2 and len(sink_states(automaton.table)) == 1
 
 
 def _one_back(plain: AnnotatedLetters, letters: Letters, wanted: Sequence[int]) -> FeatureLayers | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
-from krohn.automata.graph import reachable_states
+from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.portable import Budget
 from krohn.cascade.congruences import join, principal_congruence

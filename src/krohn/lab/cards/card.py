@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from krohn.algebra.analysis import analyze
-from krohn.automata.graph import reachable
+from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton, split_specs
 from krohn.base.files import path_of

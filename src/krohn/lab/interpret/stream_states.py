@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from krohn.automata.graph import reachable_states
-from krohn.automata.quotients import minimize
+from krohn.automata.quotients import minimize, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
 from krohn.lab.interpret.stages import Stages
