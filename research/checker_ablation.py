@@ -27,7 +27,7 @@ import krohn
 from krohn.check.arithmetic import format as formats
 from krohn.check.ground import Refused
 from krohn.check.recurrent import chunks
-from krohn.check.transformer import checker, head_rules, mlp, race, scan
+from krohn.check.transformer import checker, head_rules, mlp, scan
 from krohn.errors import KrohnError
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.proving.compiled import arithmetic, attempt
@@ -157,7 +157,6 @@ PARTS: dict[str, Part] = {
     "depth of the terms of softmax": ((formats.Format, "weight_error", deep_sums),),
     "averages by partial sums": ((formats.Format, "averaged", any_tree),),
     "weights that are exactly 0 and 1": ((formats.Format, "certain", lambda self, gap: False),),
-    "races": ((race, "race", refuse),),
     "rounds of a scan": ((scan, "_require_cut", refuse),),
     "LayerNorm: few large squares": ((formats, "positive_sum", any_moments),),
     "chunks": ((chunks, "_fits", lambda size, unit: False),),

@@ -11,7 +11,6 @@ from krohn import compile, zoo
 from krohn.automata.regular import from_regex
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import Budget
-from krohn.construct.features.catalogue import LaterPlace, Mark, Order
 from krohn.construct.features.cheapest_set import PairConflict, determine
 from krohn.construct.features.feature import (
     BackFeature,
@@ -53,15 +52,6 @@ def first(word: Word, members: frozenset[int]) -> int:
     return min((i for i, x in enumerate(word, 1) if x in members), default=0)
 
 
-def last_at(word: Word, members: frozenset[int], residue: int) -> int:
-    return max((i for i, x in enumerate(word, 1) if x in members and i % 2 == residue), default=0)
-
-
-def sign(number: int) -> int:
-    return (number > 0) - (number < 0)
-
-
-ODD_A, EVEN_B = Mark(A, "latest", letters("a"), 2, 1), Mark(B, "latest", letters("b"), 2, 0)
 NAIVE: list[tuple[Feature, Callable[[Word], int]]] = [
     (Count(A, 3, False, letters("a")), lambda w: sum(x in A for x in w) % 3),
     (Count(B, 3, True, letters("b")), lambda w: min(2, sum(x in B for x in w))),
@@ -69,17 +59,6 @@ NAIVE: list[tuple[Feature, Callable[[Word], int]]] = [
     (EndPlace(B, 2, letters("b")), lambda w: fold(last(w, B), 1, 2)),
     (EndPlace(A, 3, letters("a"), 2), lambda w: fold(last(w, A), 2, 3)),
     (EndPlace(B, 2, letters("b"), end="earliest"), lambda w: fold(first(w, B), 1, 2)),
-    (
-        Order(Mark(A, "latest", letters("a")), Mark(B, "earliest", letters("b"))),
-        lambda w: 2 + 2 * sign(last(w, A) - first(w, B)),
-    ),
-    (
-        Order(Mark(A, "latest", letters("a")), Mark(B, "earliest", letters("b")), 1),
-        lambda w: 2 + 2 * sign(last(w, A) - first(w, B) - 1),
-    ),
-    (Order(ODD_A, EVEN_B, 1), lambda w: 2 + 2 * sign(last_at(w, A, 1) - last_at(w, B, 0) - 1)),
-    (Order(ODD_A, EVEN_B), lambda w: 2 + 2 * sign(last_at(w, A, 1) - last_at(w, B, 0))),
-    (LaterPlace(ODD_A, EVEN_B, 4), lambda w: fold(max(last_at(w, A, 1), last_at(w, B, 0)), 1, 4)),
     (Place(1, 3), lambda w: fold(len(w), 1, 3)),
     (Place(4, 1), lambda w: min(len(w), 4)),
     (BackFeature(2, 3), lambda w: w[-3] if len(w) > 2 else 3),
@@ -128,11 +107,8 @@ ONE_LAYER = {
     "C3 with a reset": reset_counter,
     "third letter from the end": lambda: from_regex("(a|b)*a(a|b)(a|b)"),
     "identifier": lambda: from_regex("[a-c]([a-c]|[0-2])*"),
-    "Grid3": lambda: zoo("Grid3"),
-    "an a after some b": lambda: Semiautomaton(np.array([[0, 1], [2, 1], [2, 2]]), 0),
     "parity since the first b": lambda: Semiautomaton(np.array([[0, 1], [2, 1], [1, 2]]), 0),
     "date": lambda: from_regex("[0-2][0-2]-[0-2][0-2]"),
-    "float": lambda: from_regex("s?d*[.]d+(es?d+)?"),
 }
 
 

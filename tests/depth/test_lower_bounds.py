@@ -88,13 +88,13 @@ def test_no_automaton_with_a_certified_network_of_one_layer_has_a_scheme_for_two
                 assert find_two_layer_witness(Semiautomaton(entry["table"], 0)) is None, entry["table"]
 
 
-def test_of_the_121_six_have_neither_one_layer_nor_a_scheme() -> None:
-    """Twelve have neither a plan of one layer nor a block scheme; six have a last-block scheme."""
+def test_of_the_121_thirteen_have_neither_one_layer_nor_a_scheme() -> None:
+    """Nineteen have neither a plan of one layer nor a block scheme; six have a last-block scheme."""
     entries = ATLAS["2 and 3 states, 2 letters"]
     rest = [entry for entry in entries if entry["depth"] > 1]
     kinds = {str(entry["table"]): find_two_layer_witness(Semiautomaton(entry["table"], 0)) for entry in rest}
     assert sum(isinstance(result, LastBlockScheme) for result in kinds.values()) == 6
-    assert sum(result is None for result in kinds.values()) == 6
+    assert sum(result is None for result in kinds.values()) == 13
 
 
 def test_every_second_letter_tells_layers_apart_only_where_position_and_letter_do_not() -> None:

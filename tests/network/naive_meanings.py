@@ -22,11 +22,9 @@ def naive(meaning: Meaning, word: Word, automaton: Semiautomaton) -> int | None:
             return 1 + (t - 1) % meaning.modulus
         case "folded position":
             return folded(t, meaning)
-        case "rhythm":
-            return int(t % meaning.modulus == meaning.residue)
         case "is" | "writes":
             return member(of[0], word, t)
-        case "sum" | "number" if of[0].kind in ("is", "letters", "alternating", "at place", "from place"):
+        case "sum" | "number" if of[0].kind in ("is", "letters", "alternating", "at place"):
             return count(of[0].of[0] if of[0].kind == "is" else of[0], word)
         case "count":
             total = count(of[0], word)
@@ -34,20 +32,11 @@ def naive(meaning: Meaning, word: Word, automaton: Semiautomaton) -> int | None:
         case "ever" | "count up to":
             total = count(of[0], word)
             return None if total is None else min(total, meaning.number or 1)
-        case "place flag" if of[0].kind in ("at place", "from place"):
-            return int(t == of[0].number or (of[0].kind == "from place" and t > of[0].number))
-        case "position of":
-            return place(of[0], word)
-        case "residue of" | "place of" | "folded place of":
+        case "place flag" if of[0].kind == "at place":
+            return int(t == of[0].number)
+        case "residue of" | "folded place of":
             where = place(of[0], word)
             return folded(where, meaning) if where is not None else None
-        case "distance":
-            return place(of[0], word) - place(of[1], word)
-        case "order":
-            apart = place(of[0], word) - place(of[1], word) - (meaning.start or 0)
-            return 2 + 2 * ((apart > 0) - (apart < 0))
-        case "later place":
-            return folded(max(place(of[0], word), place(of[1], word)), meaning)
         case "point" | "map" if meaning.state is not None and t >= meaning.length:
             return after(automaton, meaning.state, word[t - meaning.length :])
         case "earlier point" if meaning.state is not None and t >= meaning.length:
@@ -159,8 +148,6 @@ def member(letters: Meaning, word: Word, t: int) -> int | None:
             return int(word[t - 1] in letters.letters)
         case "at place":
             return int(t == letters.number and word[t - 1] in letters.letters)
-        case "from place":
-            return int(t >= letters.number and word[t - 1] in letters.letters)
         case "alternating":
             return int(word[t - 1] in letters.of[1 - t % 2].letters)
     return None
@@ -174,14 +161,10 @@ def count(letters: Meaning, word: Word) -> int | None:
 
 def place(mark: Meaning, word: Word) -> int | None:
     """The first or last position of a set of letters, 0 if there is none."""
-    positions = [
-        t
-        for t in range(1, len(word) + 1)
-        if member(mark.of[0], word, t) and (mark.modulus is None or t % mark.modulus == mark.residue)
-    ]
     if mark.of[0].kind != "letters":
         return None
-    return (positions[0] if mark.kind.startswith("first") else positions[-1]) if positions else 0
+    positions = [t for t in range(1, len(word) + 1) if member(mark.of[0], word, t)]
+    return (positions[0] if mark.kind == "first" else positions[-1]) if positions else 0
 
 
 def folded(t: int, meaning: Meaning) -> int:

@@ -34,7 +34,7 @@ FETCHED = {
     "memory": ("finds the value written last",),
     "place of reset": ("finds where it was written",),
     "latest letter": ("finds the last {either}", "finds the last of {of}"),
-    **dict.fromkeys(("position of", "place of", "residue of", "folded place of"), ("finds {of}",)),
+    **dict.fromkeys(("residue of", "folded place of"), ("finds {of}",)),
 }
 """What a head does that fetches a register, by its kind."""
 
@@ -305,12 +305,8 @@ class _WordParts(dict[str, str]):
                 if meaning.modulus == 1:
                     return f"but at most {meaning.start}"
                 return f"from {meaning.start} on mod {meaning.modulus}"
-            case "position" | "positions":
-                return _at(meaning, "a position that is" if key == "position" else "positions that are")
             case "counted":
                 return _counted(meaning)
-            case "answers":
-                return f"0 no, 2 {'directly' if meaning.start else 'both at one position'}, 4 yes"
         return str(getattr(meaning, key))
 
 
@@ -335,13 +331,6 @@ def _window(meaning: Meaning) -> tuple[str, bool]:
     if count == 1:
         return ("the letter before" if last == 1 else f"the letter {last} places back"), False
     return f"the {count} letters before {'those' if count == last else f'the last {last}'}", True
-
-
-def _at(meaning: Meaning, kind: str) -> str:
-    ends = ["an even position", "even positions", "an odd position", "odd positions"]
-    if meaning.modulus == 2 and meaning.residue in (0, 1):
-        return ends[2 * meaning.residue + kind.endswith("are")]
-    return f"{kind} {meaning.residue} mod {meaning.modulus}"
 
 
 def _counted(meaning: Meaning) -> str:

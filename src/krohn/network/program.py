@@ -113,8 +113,6 @@ class _NameParts(dict[str, str]):
                 return meaning.of[key == "second"].name
             case "letters":
                 return " ".join(meaning.letters)
-            case "lead":
-                return "1 " if meaning.start else ""
         return str(getattr(meaning, key))
 
 
@@ -125,7 +123,6 @@ OPTIONAL = {
     "at": ("part", *PLACES),
     "part": ("part",),
     "no": ("number",),
-    "lead": ("start",),
     "point": ("state",),
 }
 

@@ -17,7 +17,6 @@ KINDS: dict[str, tuple[str, ...]] = {
     "position from 1": ("t mod {modulus}", "the position, counted 1 to {modulus} again and again"),
     "position from 0": ("t mod {modulus} from 0", "the position in the word, mod {modulus}"),
     "folded position": ("t to {start} mod {modulus}", "the position in the word, {folded}"),
-    "rhythm": ("t is {residue} mod {modulus}", "1 at {positions}"),
     # What heads make of other registers.
     "sum": ("sum of {of}", "the sum so far of this: {of}"),
     "sum at places": ("sum of {of} where {second}", "how often {either} {counted}"),
@@ -31,7 +30,6 @@ KINDS: dict[str, tuple[str, ...]] = {
         "letters {of} at odd and {second} at even positions",
     ),
     "at place": ("{letters} at place {number}", "letters {own} at position {number}"),
-    "from place": ("{letters} from place {number} on", "letters {own} from position {number} on"),
     "settling": ("state known", "letters that settle the state"),
     "settling one": ("state {state} known", "letters that settle that the state is {state}"),
     "allowing": ("state {state} possible", "letters after which state {state} is possible"),
@@ -59,18 +57,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     # The first and last places of such a set, and what is made of them.
     "first": ("earliest[{of}]", "the first {either}", "the first of {of}"),
     "last": ("latest[{of}]", "the last {either}", "the last of {of}"),
-    "first in rhythm": ("earliest[{of} at {residue} mod {modulus}]", "the first {either} at {position}"),
-    "last in rhythm": ("latest[{of} at {residue} mod {modulus}]", "the last {either} at {position}"),
-    "position of": ("position of {of}", "the position of {of}"),
-    "place of": ("place of {of}", "the position of {of}, mod {modulus}"),
     "residue of": ("place of {of} mod {modulus}", "the position of {of}, mod {modulus}"),
     "folded place of": ("place of {of} mod {modulus} from {start} on", "the position of {of}, {folded}"),
-    "distance": ("distance of {of} {lead}after {second}", "how far {of} stands after {second}"),
-    "order": ("{of} {lead}after {second}", "does {of} stand after {second}? {answers}"),
-    "later place": (
-        "place of the later of {of} and {second} mod {modulus}",
-        "the position of the later of {of} and {second}, mod {modulus}",
-    ),
     # A scan: where windows of letters take a point.
     "point": ("{number} after {length} letters", "where {window} {point}"),
     "earlier point": ("{number} after {length} letters but the last {start}", "where {window} {point}"),

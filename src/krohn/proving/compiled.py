@@ -106,13 +106,7 @@ def _step(step: Step) -> dict[str, Any]:
         return {"kind": "merge", **_parts(step)}
     if isinstance(step, Attention):
         heads = [{"kind": KINDS[type(rule)], **_parts(rule)} for rule in step.heads]
-        races = [_parts(race) for race in step.races]
-        return {
-            "kind": "attention",
-            **_parts(step.lift),
-            "heads": heads,
-            **({"races": races} if races else {}),
-        }
+        return {"kind": "attention", **_parts(step.lift), "heads": heads}
     return {"kind": "mlp", **_parts(step.lift), **_describe_tabulated(step)}
 
 

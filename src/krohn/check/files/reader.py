@@ -279,20 +279,11 @@ HOLDS = (Back, Cells)
 
 
 @dataclass(frozen=True)
-class Race:
-    """Two heads with a memory that add position codes into one channel."""
-
-    first: int
-    second: int
-
-
-@dataclass(frozen=True)
 class Attention:
-    """A lift with one rule per head, and pairs of heads whose positions are compared."""
+    """A lift with one rule per head."""
 
     lift: Lift
     heads: tuple[Rule, ...]
-    races: tuple[Race, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -472,11 +463,8 @@ def _merge(payload: Payload) -> Merge:
 
 def _attention(payload: Payload) -> Attention:
     heads = _get(payload, "heads")
-    races = payload.get("races", [])
-    require(isinstance(heads, list) and isinstance(races, list), "witness: heads")
-    pairs = tuple(Race(*(_whole(race, key, 0, len(heads) - 1) for key in PAIR)) for race in races)
-    require(all(pair.first != pair.second for pair in pairs), "witness: race")
-    return Attention(_lift(payload), tuple(_one_of(RULES, head) for head in heads), pairs)
+    require(isinstance(heads, list), "witness: heads")
+    return Attention(_lift(payload), tuple(_one_of(RULES, head) for head in heads))
 
 
 def _groups(payload: Payload) -> tuple[Integers, Integers]:
@@ -522,7 +510,6 @@ def _tabulate(payload: Payload) -> Tabulate:
     return Tabulate(lift, rules, kept, _floats(payload, "wide", 2))
 
 
-PAIR = ("first", "second")
 RULES: dict[str, Callable[[Payload], Rule]] = {
     "silent": lambda payload: Silent(),
     "sum": _sum,

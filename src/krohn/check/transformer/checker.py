@@ -245,7 +245,7 @@ class ByRules(Letters):
 
     def __init__(self, setting: Setting, moment: Moment, step: Attention) -> None:
         super().__init__(setting, moment)
-        self.new, self.rules, self.races = lift_machine(moment, step.lift), iter(step.heads), step.races
+        self.new, self.rules = lift_machine(moment, step.lift), iter(step.heads)
 
     def written(self, read: Sources, output: Array) -> Any:
         """What the head adds to letters: nothing, per class, or per state and letter."""
@@ -262,14 +262,10 @@ class ByRules(Letters):
     def total(self, parts: list[Any]) -> Moment:
         """The claim after ``x ← keep x + Σ heads``, but for padding."""
         moment, new, (keep, *written) = self.moment, self.new, parts
-        copies = {head: part for head, part in enumerate(written) if isinstance(part, Part)}
+        copies = [part for part in written if isinstance(part, Part)]
         sums = [part for part in written if part is not None and not isinstance(part, Part)]
-        if self.races:
-            from krohn.check.transformer.race import race_all  # lazy import: only needed to compare positions
-
-            copies = race_all(self.setting, new, copies, self.races)
-        (rows, labels), boxes = _distinct(new, list(copies.values())), [box for _, box in sums]
-        total, wide = _assemble(self.setting, moment, keep, rows, list(copies.values()), boxes)
+        (rows, labels), boxes = _distinct(new, copies), [box for _, box in sums]
+        total, wide = _assemble(self.setting, moment, keep, rows, copies, boxes)
         return replace(
             moment,
             machine=new.machine(*(rule.steps[new.own] for rule, _ in sums)),

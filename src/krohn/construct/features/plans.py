@@ -16,7 +16,6 @@ every other modulus.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -27,13 +26,11 @@ from krohn.automata.quotients import reachable_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.portable import Budget, BudgetSpent
 from krohn.construct.features.catalogue import (
-    compared_positions,
     letter_classes,
     letters_at,
     listed,
     moduli,
     one_layer_catalogue,
-    pattern_catalogue,
     two_layer_catalogue,
 )
 from krohn.construct.features.cheapest_set import (
@@ -185,11 +182,6 @@ FEW_ROWS, MAX_ROWS = 10_000, 20_000
 """Most rows of a read-out: before a search, and as a fallback after one that found nothing."""
 MOST_STATES, MOST_DEFINITE = 600, 10_000
 """Most states for which features are searched; and where the most recent letters may decide."""
-SIMPLE_SHARE, LARGE_SHARE = 0.45, 0.75
-"""Shares of the work for one layer: what is spent before positions are compared, which takes two heads; and
-the same where there are too many states for such comparisons."""
-PATTERN_SHARE = 0.6
-MOST_COMPARED, MOST_IN_PATTERN = 16, 9
 KEPT_PAIRS = 60
 MOST_IN_SECOND = 3
 
@@ -238,29 +230,10 @@ def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budg
     wrong = wrong_letters(plain.automaton)
     special: list[Feature] = [] if wrong is None else [wrong, Place(wrong.early, wrong.period)]
     special += letters_by_place(plain.automaton)
-    small = automaton.num_states <= MOST_COMPARED
-    pairs: list[tuple[Word, Word]] = []
-    simple, result = special + one_layer_catalogue(plain), None
-    try:
-        share = SIMPLE_SHARE if small else LARGE_SHARE
-        result = choose(plain, simple, wanted, pairs, budget.part(budget.units * share))
-    except BudgetSpent:
-        if not small:
-            raise
-    if result is None and small and _is_pattern(plain.automaton):
-        part = budget.part(budget.units * PATTERN_SHARE)
-        with suppress(BudgetSpent):
-            result = choose(plain, pattern_catalogue(plain), wanted, [], part, MOST_IN_PATTERN)
-    if result is None and small:
-        result = choose(plain, simple + compared_positions(plain), wanted, pairs, budget)
+    result = choose(plain, special + one_layer_catalogue(plain), wanted, [], budget)
     if result is None:
         return _definite(plain, wanted, letters, delay_of(plain.automaton, MAX_ROWS))
     return FeatureLayers(plain, *result, letters)
-
-
-def _is_pattern(automaton: Semiautomaton) -> bool:
-    """Whether words over several letters can reach a sink: true of most regular expressions."""
-    return automaton.num_letters > 2 and len(sink_states(automaton.table)) == 1
 
 
 def _one_back(plain: AnnotatedLetters, letters: Letters, wanted: Sequence[int]) -> FeatureLayers | None:
@@ -394,7 +367,7 @@ def _conflict(automaton: Semiautomaton, modulus: int, x: int, y: int) -> bool:
     return False
 
 
-ONE_LAYER, ERROR_BIT, TWO_LAYERS = 4_000_000, 1_000_000, 6_000_000
+ONE_LAYER, ERROR_BIT, TWO_LAYERS = 3_000_000, 1_000_000, 6_000_000
 """Units of work at effort 1."""
 
 MOST_IN_TWO_LAYERS = 16

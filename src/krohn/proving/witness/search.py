@@ -4,7 +4,6 @@ The search may use any heuristic: the checker trusts none of it.
 """
 
 from dataclasses import dataclass, replace
-from itertools import combinations
 
 import numpy as np
 
@@ -23,7 +22,6 @@ from krohn.check.files.reader import (
     Layered,
     Lift,
     Network,
-    Race,
     Rule,
     Silent,
     Step,
@@ -37,7 +35,6 @@ from krohn.check.ground import Array, Flags, Integers, Real, Work, inside, requi
 from krohn.check.transformer.checker import embed, follow_step
 from krohn.check.transformer.head_rules import entered
 from krohn.check.transformer.mlp import Block, Strand, tabulate
-from krohn.check.transformer.race import AFTER, AT_FIRST
 from krohn.check.transformer.stream import Moment, Setting, live_states
 from krohn.network.transformer import Transformer
 from krohn.proving.witness.machines import (
@@ -163,8 +160,6 @@ UNSEEN = 30.0
 LEAST = 1e6
 """A head that gives a letter less than 1 / LEAST of its weight does not sum letters."""
 MOST_SCORES = 1 << 26
-HERE = 4
-"""Statuses of a race come in groups of four that differ only in which heads are here."""
 LATE = 96
 """How many of the first letters t, and of the last, are examined."""
 
@@ -398,11 +393,8 @@ def attention_step(moment: Moment, layer: Layer) -> Attention:
     """Rules for all heads, and the machine that holds what they remember."""
     rules = [rule_of(moment, head) for head in layer.heads]
     memories, start = _memories(moment, layer, rules)
-    # Columns of a row: the old state, the cells of each head with the counts since, then the races.
-    pairs, at = _pairs(moment, layer, rules), len(start)
-    start += [AT_FIRST] * len(pairs)
+    # Columns of a row: the old state, then the cells of each head with the counts since.
     old, letters = moment.machine, moment.machine.follow.shape[1]
-    memory_of = {id(memory.rule): memory for memory in memories}
 
     def expand(rows: Integers) -> tuple[Integers, Integers]:
         state = rows[:, 0]
@@ -413,11 +405,6 @@ def attention_step(moment: Moment, layer: Layer) -> Attention:
             held, read = _remember(moment, memory, rows)
             after[:, :, memory.at : memory.end] = held
             out += read
-        for number, pair in enumerate(pairs, at):
-            one, two = (_mark_filled(moment, memory_of[id(rules[head])], rows) for head in pair)
-            before = np.broadcast_to(rows[:, number, None], one.shape)
-            after[:, :, number] = AFTER[2 * one + two, before]
-            out.append(after[:, :, number, None] // HERE)
         return after, np.concatenate(out, axis=2)
 
     rows, follow, outputs = explore(start, expand, moment.length)
@@ -430,28 +417,7 @@ def attention_step(moment: Moment, layer: Layer) -> Attention:
         offset[:, :, memory.counters] = since.reshape(len(rows), memory.number, len(memory.counters))
         finished[id(memory.rule)] = replace(memory.rule, held=held, offset=offset)
     heads = tuple(finished.get(id(rule), rule) for rule in rules)
-    return Attention(Lift(follow, rows[:, 0], shown), heads, tuple(Race(*pair) for pair in pairs))
-
-
-def _pairs(moment: Moment, layer: Layer, rules: list[Rule]) -> list[tuple[int, int]]:
-    """Heads that remember positions and add them into one channel, two by two."""
-    reach = {
-        number: _positions_of(moment, head)
-        for number, (head, rule) in enumerate(zip(layer.heads, rules, strict=True))
-        if isinstance(rule, Cells) and _positions_of(moment, head).any()
-    }
-    result: list[tuple[int, int]] = []
-    for first, second in combinations(reach, 2):
-        if (reach[first] & reach[second]).any() and not any({first, second} & set(pair) for pair in result):
-            result.append((first, second))
-    return result
-
-
-def _mark_filled(moment: Moment, memory: MemoryMachine, rows: Integers) -> Flags:
-    """(row, letter): whether the best cell holds this letter from now on."""
-    rule, held = memory.rule, rows[:, None, memory.at : memory.at + memory.number]
-    assert isinstance(rule, Cells)
-    return entered(rule, moment.machine.shown[rows[:, 0]], held)[..., rule.order[0][0]]
+    return Attention(Lift(follow, rows[:, 0], shown), heads)
 
 
 def _memories(moment: Moment, layer: Layer, rules: list[Rule]) -> tuple[list[MemoryMachine], list[int]]:
