@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from krohn.algebra.group_names import composition_factors
+from krohn.algebra.composition import composition_factors
 from krohn.algebra.permgroup import PermutationGroup
 
 SCRIPT = """

@@ -6,7 +6,7 @@ from algebra import named_groups as named
 from algebra.golden_cases import CASES, Letters, NaiveGreen, letters_of, naive_elements
 from algebra.test_transition_semigroup import letter_lists
 from krohn.algebra.analysis import Analysis, analyze
-from krohn.algebra.transformation import product_of_word
+from krohn.algebra.packed import product_of_word
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
 
@@ -127,7 +127,7 @@ def test_many_states_count_against_the_limit_on_r_classes(monkeypatch: pytest.Mo
 
 
 def test_groups_whose_idempotent_is_not_found_still_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krohn.algebra.image_orbit.ALL_PAIRS", 0)
+    monkeypatch.setattr("krohn.algebra.subgroups.ALL_PAIRS", 0)
     report = analyze(zoo("T5"))
     assert report.complexity == "NC1-complete"
     assert [group.order for group in report.groups] == [120, 24, 6, 2]

@@ -6,8 +6,8 @@ from collections import Counter
 from every import every
 from krohn.algebra.analysis import analyze
 from krohn.algebra.green import Eggbox
+from krohn.algebra.packed import product_of_word
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.transformation import product_of_word
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
 

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 
 from algebra.golden_cases import CASES, Letters, letters_of, naive_elements, times
 from algebra.test_transition_semigroup import letter_lists
-from krohn.algebra.transformation import product_of_word
+from krohn.algebra.packed import product_of_word
 from krohn.algebra.transition_semigroup import ElementList, TransitionSemigroup, list_elements
 
 

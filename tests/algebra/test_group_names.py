@@ -8,8 +8,10 @@ import pytest
 
 from algebra import named_groups as named
 from every import every
-from krohn.algebra.group_names import composition_factors, group_name, is_simple_order, simple_group_name
+from krohn.algebra.composition import composition_factors
+from krohn.algebra.group_names import group_name
 from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.simple_groups import is_simple_order, simple_group_name
 from krohn.algebra.transformation import compose, order, prime_factors
 
 SIMPLE_BELOW_10000 = {

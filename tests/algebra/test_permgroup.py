@@ -7,8 +7,10 @@ from hypothesis import strategies as st
 
 from algebra import named_groups as named
 from every import every
-from krohn.algebra.group_names import composition_factors, group_name
-from krohn.algebra.permgroup import PermutationGroup, semiregular_order
+from krohn.algebra.composition import composition_factors
+from krohn.algebra.group_names import group_name
+from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.semiregular import semiregular_order
 from krohn.algebra.transformation import commutator, compose
 
 generator_lists = st.integers(2, 6).flatmap(

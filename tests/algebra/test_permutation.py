@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from krohn.algebra import transformation as perm
-from krohn.algebra.transformation import ByteRows, TupleRows
+from krohn.algebra.packed import ByteRows, TupleRows
 
 permutations = st.integers(1, 9).flatmap(lambda n: st.permutations(range(n))).map(tuple)
 pairs = st.integers(1, 9).flatmap(

@@ -9,8 +9,10 @@ from algebra import named_groups as named
 from algebra.golden_cases import CASES, letters_of
 from algebra.test_solvable import GROUPS
 from krohn.algebra.analysis import analyze
-from krohn.algebra.image_orbit import ImageOrbit, idempotent_onto
-from krohn.algebra.permgroup import PermutationGroup, counter_tower, prime_tower
+from krohn.algebra.counters import counter_tower, prime_tower
+from krohn.algebra.idempotents import idempotent_onto
+from krohn.algebra.image_orbit import ImageOrbit
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import as_permutation
 from krohn.algebra.transition_semigroup import TransitionSemigroup, list_elements
 from krohn.automata.semiautomaton import Semiautomaton

@@ -12,9 +12,10 @@ from algebra.golden_cases import CASES, Letters, NaiveGreen, letters_of, naive_e
 from every import every
 from krohn.algebra.analysis import analyze
 from krohn.algebra.green import Eggbox
-from krohn.algebra.image_orbit import ImageOrbit, idempotent_onto, idempotent_power
+from krohn.algebra.idempotents import idempotent_onto, idempotent_power
+from krohn.algebra.image_orbit import ImageOrbit
+from krohn.algebra.packed import ByteRows, TupleRows, image_array, product_of_word, rows_for
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.transformation import ByteRows, TupleRows, image_array, product_of_word, rows_for
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.algebra.varieties import group_of_one_length
 from krohn.automata.semiautomaton import Semiautomaton

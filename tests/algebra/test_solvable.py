@@ -8,7 +8,8 @@ import pytest
 
 from algebra import named_groups as named
 from every import every
-from krohn.algebra.permgroup import CounterTower, PermutationGroup, counter_tower, prime_tower
+from krohn.algebra.counters import CounterTower, counter_tower, prime_tower
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import Permutation, compose, identity
 
 Letters = list[Permutation]

@@ -9,15 +9,9 @@ import pytest
 
 from algebra import named_groups as named
 from every import every
-from krohn.algebra.transformation import (
-    ByteRows,
-    StabilizerChain,
-    TupleRows,
-    compose,
-    order_bound,
-    product_replacement,
-    rows_for,
-)
+from krohn.algebra.packed import ByteRows, TupleRows, rows_for
+from krohn.algebra.stabilizer_chain import StabilizerChain, order_bound, product_replacement
+from krohn.algebra.transformation import compose
 from krohn.errors import LimitExceeded
 
 SEEDS = range(25)
@@ -27,7 +21,7 @@ SEEDS = range(25)
 def numbers(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Small groups with the arithmetic of large ones too."""
     if request.param == "tuples":
-        monkeypatch.setattr("krohn.algebra.transformation.rows_for", TupleRows)
+        monkeypatch.setattr("krohn.algebra.packed.rows_for", TupleRows)
     return str(request.param)
 
 
@@ -147,8 +141,8 @@ def test_a_chain_is_proved_also_where_chance_finds_nothing(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without random elements every repair must come from a Schreier generator that does not sift."""
-    monkeypatch.setattr("krohn.algebra.transformation.PATIENCE", 0)
-    monkeypatch.setattr("krohn.algebra.transformation.order_bound", lambda generators, degree: None)
+    monkeypatch.setattr("krohn.algebra.stabilizer_chain.PATIENCE", 0)
+    monkeypatch.setattr("krohn.algebra.stabilizer_chain.order_bound", lambda generators, degree: None)
     for generators in (named.random_generators(seed, smallest=4), named.symmetric(6), named.alternating(5)):
         chain = StabilizerChain(generators, len(generators[0]))
         assert sorted(listed(chain)) == sorted(named.closure(generators))
@@ -156,9 +150,9 @@ def test_a_chain_is_proved_also_where_chance_finds_nothing(
 
 def test_a_chain_that_would_take_all_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of S8: 7 + 6 + … + 1 = 28 representatives of 8 images each, beside the identities."""
-    monkeypatch.setattr("krohn.algebra.transformation.MAX_CHAIN", 8 * 28)
+    monkeypatch.setattr("krohn.algebra.stabilizer_chain.MAX_CHAIN", 8 * 28)
     assert StabilizerChain(named.symmetric(8), 8).order == factorial(8)
-    monkeypatch.setattr("krohn.algebra.transformation.MAX_CHAIN", 8 * 28 - 1)
+    monkeypatch.setattr("krohn.algebra.stabilizer_chain.MAX_CHAIN", 8 * 28 - 1)
     with pytest.raises(
         LimitExceeded, match="permutes 8 states has a stabiliser chain of more than 223 images"
     ):

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from algebra.golden_cases import CASES, Letters, NaiveGreen, letters_of, naive_elements
 from every import every
-from krohn.algebra.image_orbit import idempotent_onto
-from krohn.algebra.transformation import product_of_word
+from krohn.algebra.idempotents import idempotent_onto
+from krohn.algebra.packed import product_of_word
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.errors import LimitExceeded
 

@@ -11,12 +11,9 @@ from cascade.random_automata import golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.cascade.cascade_data import (
-    cascade_picture,
-    component_as_dict,
-    plan_as_dict,
-)
+from krohn.cascade.cascade_data import component_as_dict, plan_as_dict
 from krohn.cascade.holonomy import holonomy_cascade
+from krohn.cascade.picture import cascade_picture
 from krohn.cascade.plan import HolonomyPlan
 from krohn.construct.decomposing import Decomposition, decompose, pass_report
 

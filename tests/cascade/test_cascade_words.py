@@ -4,15 +4,10 @@ from itertools import product
 
 from cascade.random_automata import golden, random_automaton
 from every import every
-from krohn.algebra.transformation import product_of_word
+from krohn.algebra.packed import product_of_word
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.cascade_data import (
-    generator_word,
-    return_word,
-    spell,
-    transport_word,
-)
 from krohn.cascade.skeleton import Skeleton, skeleton
+from krohn.cascade.words_of_maps import generator_word, return_word, spell, transport_word
 
 
 def carried(frame: Skeleton, number: int, word: tuple[int, ...]) -> tuple[int, ...]:

@@ -10,7 +10,8 @@ from cascade.all_updates import transitions
 from cascade.random_automata import golden, random_automaton
 from every import every
 from krohn.base.portable import Budget, BudgetSpent
-from krohn.cascade.holonomy import PAIR_COST, Cascade, Update, check_covering, holonomy_cascade
+from krohn.cascade.covering import PAIR_COST, check_covering
+from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
 from krohn.cascade.skeleton import Skeleton
 from krohn.errors import LimitExceeded
 

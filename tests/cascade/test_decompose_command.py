@@ -15,7 +15,7 @@ from every import every
 from krohn.automata.graph import sink_states
 from krohn.automata.zoo import parse_spec, zoo, zoo_names
 from krohn.base.svg import text_width
-from krohn.cascade.cascade_data import cascade_picture
+from krohn.cascade.picture import cascade_picture
 from krohn.cli.app import app, run
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -13,8 +13,8 @@ import pytest
 
 from algebra.named_groups import closure
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
-from krohn.cascade.cascade_data import cascade_picture
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
+from krohn.cascade.picture import cascade_picture
 from krohn.cascade.plan import HolonomyPlan, Plan
 from krohn.cascade.plan_nodes import ReachablePlan
 from krohn.cascade.skeleton import SetClass, Skeleton, skeleton

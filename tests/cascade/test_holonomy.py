@@ -10,7 +10,9 @@ from cascade.random_automata import GOLDEN, golden, random_automaton, states_alo
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import Budget, BudgetSpent
-from krohn.cascade.holonomy import Cascade, Update, cascade_levels, check_covering, holonomy_cascade
+from krohn.cascade.covering import check_covering
+from krohn.cascade.holonomy import Cascade, Update, holonomy_cascade
+from krohn.cascade.levels import cascade_levels
 from krohn.cascade.skeleton import Skeleton
 from krohn.errors import LimitExceeded
 

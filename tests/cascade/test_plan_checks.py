@@ -13,7 +13,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.portable import UNITS, Budget, unlimited
 from krohn.cascade.congruences import closure_cost, pairs_of, principal_congruences
-from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan
+from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
 from krohn.cascade.plan_search import (
     CLAMPED,
@@ -29,6 +29,7 @@ from krohn.cascade.plan_search import (
     plain_cascade,
     trivial_meets,
 )
+from krohn.cascade.stack import StackPlan
 
 SEEDS = range(40)
 

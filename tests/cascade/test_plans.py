@@ -14,7 +14,8 @@ from krohn.automata.zoo import parse_spec
 from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import Cascade
 from krohn.cascade.holonomy import holonomy_cascade as holonomy
-from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan
+from krohn.cascade.merging import merge_classes, mergeable
+from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan
 from krohn.cascade.plan_nodes import (
     ErrorBitPlan,
     ParallelPlan,
@@ -22,7 +23,7 @@ from krohn.cascade.plan_nodes import (
     SerialPlan,
 )
 from krohn.cascade.plan_search import PASSES, PlanSearch
-from krohn.cascade.splitting import merge_classes, mergeable
+from krohn.cascade.stack import StackPlan
 from krohn.construct.decomposing import Decomposition, decompose
 from krohn.errors import InvalidInput
 

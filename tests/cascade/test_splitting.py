@@ -8,14 +8,8 @@ from krohn.automata.graph import sink_states
 from krohn.automata.quotients import quotient
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.congruences import principal_congruence
-from krohn.cascade.plan_search import clamped_line
-from krohn.cascade.splitting import (
-    FREE,
-    block_labels,
-    complete,
-    driven_maps,
-    without_sink,
-)
+from krohn.cascade.known_shapes import clamped_line
+from krohn.cascade.splitting import FREE, block_labels, complete, driven_maps, without_sink
 
 SEEDS = range(20)
 

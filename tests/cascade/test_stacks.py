@@ -7,8 +7,8 @@ import pytest
 
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.plan import StackPlan, stack_fault
-from krohn.cascade.plan_search import recognise_stack
+from krohn.cascade.known_shapes import recognise_stack
+from krohn.cascade.stack import StackPlan, stack_fault
 
 
 def stack(symbols: int, height: int, idle: int = 0, doubled: int = 0) -> Semiautomaton:

@@ -8,12 +8,13 @@ import pytest
 import krohn
 from construct.small_automata import assert_simulates, called, hard_words, random_automaton
 from every import every
-from krohn.algebra.permgroup import counter_tower
+from krohn.algebra.counters import counter_tower
 from krohn.algebra.transformation import compose, identity
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.cascade.plan import POP, ClampedCounterPlan, HolonomyPlan
-from krohn.cascade.plan_search import recognise_stack
+from krohn.cascade.known_shapes import recognise_stack
+from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan
+from krohn.cascade.stack import POP
 from krohn.construct.tight.draft import Finite, ProgramDraft, joined
 from krohn.construct.tight.leaf_programs import padding_steps
 from krohn.construct.tight.plan_programs import plan_program

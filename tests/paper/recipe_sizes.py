@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from krohn.algebra.permgroup import prime_tower
+from krohn.algebra.counters import prime_tower
 from krohn.algebra.transformation import prime_factors
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.algebra.permgroup import PermutationGroup, prime_tower
+from krohn.algebra.counters import prime_tower
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.algebra.permgroup import prime_tower
+from krohn.algebra.counters import prime_tower
 from krohn.algebra.transformation import compose
 from krohn.network.transformer import Transformer, apply_mlp, logits
 from krohn.paper.bounds import solvable_group_bounds

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from krohn.algebra.permgroup import prime_tower
+from krohn.algebra.counters import prime_tower
 from krohn.algebra.transformation import compose
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.transformer import apply_mlp

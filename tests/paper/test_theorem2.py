@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.algebra.permgroup import prime_tower
+from krohn.algebra.counters import prime_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade

@@ -8,8 +8,9 @@ from math import ceil, inf
 from typing import Any
 
 from krohn.algebra.green import Eggbox, GreenCounts
-from krohn.algebra.image_orbit import ImageOrbit, Subgroup
+from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
+from krohn.algebra.subgroups import Subgroup
 from krohn.algebra.transformation import is_permutation
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.algebra.varieties import OneLength, group_of_one_length

@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from krohn.algebra.group_names import group_name
 from krohn.algebra.image_orbit import ImageComponent, ImageOrbit
+from krohn.algebra.packed import Row, Table
 from krohn.algebra.permgroup import PermutationGroup
-from krohn.algebra.transformation import Row, Table
 from krohn.automata.graph import strong_components
 from krohn.base.svg import Canvas
 from krohn.errors import LimitExceeded

@@ -1,191 +1,13 @@
-"""Composition factors and short names of permutation groups."""
+"""Short names of small groups, found by invariants that determine them."""
 
 from collections import Counter
-from functools import cache, lru_cache
-from itertools import pairwise
-from math import factorial, gcd, prod
-from random import Random
+from functools import lru_cache
+from math import factorial, prod
 
-from krohn.algebra.permgroup import (
-    PermutationGroup,
-    action_on,
-    action_on_blocks,
-    action_on_cosets,
-    block_system,
-    kernel_on_blocks,
-)
+from krohn.algebra.composition import factors_of
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import compose, identity, order, power, prime_factors
 
-# Names of finite simple groups by their orders: alternating, classical, Suzuki and small sporadic.
-
-
-_SPORADIC = {
-    "M11": 7920,
-    "M12": 95040,
-    "J1": 175560,
-    "M22": 443520,
-    "J2": 604800,
-    "M23": 10200960,
-    "HS": 44352000,
-    "J3": 50232960,
-    "M24": 244823040,
-    "McL": 898128000,
-}
-_PRIME_POWERS = [q for q in range(2, 129) if len(set(prime_factors(q))) == 1]
-
-
-def simple_group_name(group: PermutationGroup) -> str:
-    """The name of a simple group; ``Simple(N)`` if its order N is not in the table."""
-    if group.order == 20160:
-        # The only order up to 10⁸ with two simple groups: A8 has no subgroup of index 21, and only A8 has
-        # elements of order 6 and 15.
-        plane = group.degree == 21 or not _has_element_of_order(group, (6, 15))
-        return "PSL(3,4)" if plane else "A8"
-    return _names_by_order().get(group.order, f"Simple({group.order})")
-
-
-def is_simple_order(number: int) -> bool:
-    """Whether the table has a non-abelian simple group of this order; it is complete below a million."""
-    return number in _names_by_order()
-
-
-def _has_element_of_order(group: PermutationGroup, orders: tuple[int, ...]) -> bool:
-    rng = Random(0)
-    chain = group.chain
-    return any(order(chain.unpack(chain.random_element(rng))) in orders for _ in range(200))
-
-
-@cache
-def _names_by_order() -> dict[int, str]:
-    """First name wins, so that A5 is not PSL(2,5) and PSL(2,7) is not PSL(3,2)."""
-    names: dict[int, str] = {}
-    for degree in range(5, 60):
-        names.setdefault(factorial(degree) // 2, f"A{degree}")
-    for q in _PRIME_POWERS:
-        if q > 3:
-            names.setdefault(_linear_order(2, q), f"PSL(2,{q})")
-    for dimension in (3, 4, 5, 6):
-        for q in _PRIME_POWERS[:10]:
-            names.setdefault(_linear_order(dimension, q), f"PSL({dimension},{q})")
-    for dimension in (3, 4, 5):
-        for q in _PRIME_POWERS[:8]:
-            if (dimension, q) != (3, 2):
-                names.setdefault(_unitary_order(dimension, q), f"PSU({dimension},{q})")
-    for q in _PRIME_POWERS[1:8]:
-        symplectic = q**4 * (q**2 - 1) * (q**4 - 1) // gcd(2, q - 1)
-        names.setdefault(symplectic, f"PSp(4,{q})")
-    names.setdefault(29120, "Sz(8)")
-    names.setdefault(1451520, "PSp(6,2)")
-    for name, size in _SPORADIC.items():
-        names.setdefault(size, name)
-    return names
-
-
-def _linear_order(dimension: int, q: int) -> int:
-    size: int = q ** (dimension * (dimension - 1) // 2) * prod(q**i - 1 for i in range(2, dimension + 1))
-    return size // gcd(dimension, q - 1)
-
-
-def _unitary_order(dimension: int, q: int) -> int:
-    size: int = q ** (dimension * (dimension - 1) // 2)
-    size *= prod(q**i - (-1) ** i for i in range(2, dimension + 1))
-    return size // gcd(dimension, q + 1)
-
-
-# Composition factors of any permutation group, solvable or not, from the bottom of a series up.
-#
-# The derived series splits off the solvable top. What remains is perfect; it is split by its action
-# on an orbit or on blocks until it is primitive. A primitive perfect group is an alternating group in
-# its natural action, or affine, or has another proper normal subgroup that powers of random elements
-# find, or is simple and named by its order.
-
-
-@lru_cache(maxsize=64)
-def composition_factors(group: PermutationGroup) -> tuple[str, ...]:
-    """The simple factors from the bottom of a composition series up: S4 gives C2, C2, C3, C2."""
-    return _factors(group.compact)
-
-
-def _factors(group: PermutationGroup) -> tuple[str, ...]:
-    if group.is_abelian:
-        return _cyclic_factors(group.order)
-    series = group.derived_series
-    factors = () if series[-1].is_trivial else _perfect_factors(series[-1])
-    for upper, lower in reversed(list(pairwise(series))):
-        factors += _cyclic_factors(upper.order // lower.order)
-    return factors
-
-
-def _cyclic_factors(number: int) -> tuple[str, ...]:
-    return tuple(f"C{prime}" for prime in prime_factors(number))
-
-
-def _perfect_factors(group: PermutationGroup) -> tuple[str, ...]:
-    """Factors of a non-trivial perfect group."""
-    moved = [orbit for orbit in group.orbits() if len(orbit) > 1]
-    if len(moved) > 1 or len(moved[0]) < group.degree:
-        image = action_on(group, moved[0])
-        below = () if image.order == group.order else _factors(group.stabilizer(moved[0]))
-        return below + _factors(image)
-    labels = block_system(group)
-    if labels is not None:
-        image = action_on_blocks(group, labels)
-        below = () if image.order == group.order else _factors(kernel_on_blocks(group, labels))
-        return below + _factors(image)
-    return _primitive_factors(group)
-
-
-def _primitive_factors(group: PermutationGroup) -> tuple[str, ...]:
-    """Factors of a primitive perfect group."""
-    if group.order == factorial(group.degree) // 2:
-        return (f"A{group.degree}",)
-    if _must_be_simple(group):
-        return (simple_group_name(group),)
-    normal = _proper_normal_subgroup(group)
-    if normal is None:
-        return (simple_group_name(group),)
-    if normal.is_abelian:
-        # An abelian normal subgroup of a primitive group is regular; the point stabiliser complements it.
-        return _factors(normal) + _factors(group.stabilizer([0]))
-    return _factors(normal) + _factors(action_on_cosets(group, normal))
-
-
-def _must_be_simple(group: PermutationGroup) -> bool:
-    """Whether a primitive perfect group can only be simple, by its degree and order.
-
-    By the theorem of O'Nan and Scott it is affine, of degree p^d, or has a socle of several factors, of
-    degree m^k or a power of the order of a simple group (then at least 25), or is almost simple, and then
-    simple, because outer automorphisms of simple groups form solvable groups. Affine and perfect need d > 1.
-    Up to degree 24 the perfect affine ones have degree 8 or 16, and no simple group has their orders.
-    """
-    degree = group.degree
-    if degree < 25:
-        return is_simple_order(group.order)
-    return degree < _KNOWN_ORDERS and not _is_proper_power(degree) and not is_simple_order(degree)
-
-
-def _is_proper_power(number: int) -> bool:
-    """Whether the number is m^k for some k > 1."""
-    return gcd(*Counter(prime_factors(number)).values()) > 1
-
-
-def _proper_normal_subgroup(group: PermutationGroup) -> PermutationGroup | None:
-    """A proper normal subgroup, sought as the normal closure of elements of prime order."""
-    rng = Random(0)
-    for _ in range(40):
-        element = group.chain.unpack(group.chain.random_element(rng))
-        exponent = order(element)
-        for prime in sorted(set(prime_factors(exponent))):
-            closure = group.normal_closure([power(element, exponent // prime)])
-            if closure.order < group.order:
-                return closure
-    return None
-
-
-# Short names of small groups, found by invariants that determine them.
-
-
-_KNOWN_ORDERS = 1_000_000  # the table of simple groups is complete below this order
 _LISTED = 400  # groups up to this order are named by the orders of their elements
 
 # (order, number of involutions) of non-solvable groups of order up to 400 with these factors.
@@ -233,7 +55,7 @@ def group_family(group: PermutationGroup) -> Family:
         return "A", degree
     named = _name_by_elements(group) if group.order <= _LISTED else None
     if named is None and not group.is_solvable:
-        factors = _factors(group)
+        factors = factors_of(group)
         named = (factors[0], 0) if len(factors) == 1 else None
     return named or (f"order {group.order}", 0)
 
@@ -267,7 +89,7 @@ def _name_by_elements(group: PermutationGroup) -> Family | None:
     orders = Counter(map(order, elements))
     size = len(elements)
     if not group.is_solvable:
-        return _NON_SOLVABLE.get(((size, orders[2]), _factors(group)))
+        return _NON_SOLVABLE.get(((size, orders[2]), factors_of(group)))
     if size == 6:
         return "S", 3
     if _is_dihedral(group, orders):

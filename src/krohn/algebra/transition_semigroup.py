@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.algebra.green import DClass, GreenCounts, RClasses, d_classes, green_counts
-from krohn.algebra.image_orbit import ImageOrbit, Subgroup, maximal_subgroups
-from krohn.algebra.transformation import ImageArray, Row, image_array, rows_for
+from krohn.algebra.image_orbit import ImageOrbit
+from krohn.algebra.packed import ImageArray, Row, image_array, rows_for
+from krohn.algebra.subgroups import Subgroup, maximal_subgroups
 from krohn.automata.graph import strong_components
 from krohn.automata.quotients import component_numbers, word_along
 from krohn.errors import InvalidInput, LimitExceeded

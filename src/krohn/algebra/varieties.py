@@ -18,16 +18,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from krohn.algebra.image_orbit import ImageComponent, ImageOrbit, idempotent_onto
-from krohn.algebra.transformation import (
-    Permutation,
-    Row,
-    compose,
-    order,
-    power,
-    prime_factors,
-    product_of_word,
-)
+from krohn.algebra.idempotents import idempotent_onto
+from krohn.algebra.image_orbit import ImageComponent, ImageOrbit
+from krohn.algebra.packed import Row, product_of_word
+from krohn.algebra.transformation import Permutation, compose, order, power, prime_factors
 from krohn.algebra.transition_semigroup import list_elements
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.errors import LimitExceeded

@@ -15,8 +15,9 @@ from krohn.automata.words import Word, letter_numbers
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.notebook import table
 from krohn.base.portable import Budget
-from krohn.cascade.cascade_data import cascade_picture, plan_as_dict
+from krohn.cascade.cascade_data import plan_as_dict
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, holonomy_cascade
+from krohn.cascade.picture import cascade_picture
 from krohn.cascade.plan import Component, Coordinates, HolonomyPlan, Plan, States, Words
 from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_cascade
 from krohn.cascade.skeleton import DEFAULT_MAX_SETS

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.algebra.permgroup import CounterTower
+from krohn.algebra.counters import CounterTower
 from krohn.errors import InvalidInput
 from krohn.network.transformer import Layer, Mlp
 from krohn.paper.blocks import identity_layer, lift_layer, lift_mlp, parallel_layers

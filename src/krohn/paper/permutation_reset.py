@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.algebra.permgroup import CounterTower, PermutationGroup, prime_tower
+from krohn.algebra.counters import CounterTower, prime_tower
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import compose, inverse
 from krohn.automata.graph import explore
 from krohn.cascade.holonomy import Cascade, Coordinates, Update

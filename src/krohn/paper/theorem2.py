@@ -18,8 +18,8 @@ from functools import cached_property
 
 import numpy as np
 
+from krohn.algebra.counters import prime_tower
 from krohn.algebra.group_names import group_name
-from krohn.algebra.permgroup import prime_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Update, holonomy_cascade
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported

@@ -20,7 +20,7 @@ from krohn.automata.quotients import forget_observation, quotient
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.portable import UNITS, Budget, BudgetSpent
 from krohn.cascade.congruences import congruences, principal_congruences
-from krohn.cascade.plan_search import clamped_line
+from krohn.cascade.known_shapes import clamped_line
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.lowering.assembly import agrees

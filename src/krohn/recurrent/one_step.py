@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from krohn.algebra.permgroup import CounterTower, prime_tower
+from krohn.algebra.counters import CounterTower, prime_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade

@@ -18,7 +18,7 @@ from math import cos, pi, sin
 
 import numpy as np
 
-from krohn.algebra.permgroup import CounterTower, counter_tower
+from krohn.algebra.counters import CounterTower, counter_tower
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import holonomy_cascade

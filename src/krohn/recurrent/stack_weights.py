@@ -25,10 +25,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.algebra.permgroup import CounterTower
+from krohn.algebra.counters import CounterTower
 from krohn.automata.graph import explore
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import Cascade, CascadeLevel, Update, cascade_levels
+from krohn.cascade.holonomy import Cascade, Update
+from krohn.cascade.levels import CascadeLevel, cascade_levels
 from krohn.check.recurrent.cells import Tensors
 from krohn.errors import LimitExceeded
 

@@ -20,7 +20,8 @@ state, so the depth does not grow with the height, as that of the cascade does.
 from collections.abc import Sequence
 from itertools import product
 
-from krohn.cascade.plan import POP, PUSH, REST, BracketStack, ClampedCounterPlan, StackPlan
+from krohn.cascade.plan import ClampedCounterPlan
+from krohn.cascade.stack import POP, PUSH, REST, BracketStack, StackPlan
 from krohn.construct.tight.draft import Finite, Part, ProgramDraft
 from krohn.network.operations import Row
 from krohn.network.program import Meaning

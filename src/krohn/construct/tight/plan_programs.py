@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import singledispatch
 
-from krohn.algebra.permgroup import CounterTower, Residues
+from krohn.algebra.counters import CounterTower, Residues
 from krohn.algebra.transformation import Permutation, identity, inverse, order
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.holonomy import Cascade, CascadeLevel, Triple, cascade_levels, holonomy_cascade
-from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan, StackPlan
+from krohn.cascade.holonomy import Cascade, holonomy_cascade
+from krohn.cascade.levels import CascadeLevel, Triple, cascade_levels
+from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan
 from krohn.cascade.plan_nodes import ErrorBitPlan, ParallelPlan, ReachablePlan, SerialPlan
+from krohn.cascade.stack import StackPlan
 from krohn.construct.tight.draft import Finite, Part, ProgramDraft, joined, register_value
 from krohn.construct.tight.leaf_programs import clamped_track, has_unit_steps, padding_steps, stack_track
 from krohn.network.operations import Row

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from krohn.algebra.permgroup import CounterTower, counter_tower
+from krohn.algebra.counters import CounterTower, counter_tower
 from krohn.algebra.transformation import Permutation
 from krohn.automata.graph import explore
 from krohn.automata.semiautomaton import Semiautomaton

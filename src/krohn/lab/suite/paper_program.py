@@ -10,7 +10,7 @@ layer reads the state off.
 from dataclasses import replace
 from itertools import product
 
-from krohn.algebra.permgroup import CounterTower, prime_tower
+from krohn.algebra.counters import CounterTower, prime_tower
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import Modulo, PositionMap, PrefixSum, Table
