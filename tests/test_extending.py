@@ -37,24 +37,29 @@ def apply(change: str, root: Path) -> None:
 TITLES = ["An automaton family", "An experiment", "An export format", "An attention operation"]
 
 
+def follow(title: str, root: Path) -> list[Path]:
+    """Writes the files of a section, makes its changes, and returns the files."""
+    written = []
+    for block in blocks(SECTIONS[title], "python"):
+        head, _, code = block.partition("\n")
+        path = root / head.removeprefix("# file: ")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(code)
+        written.append(path)
+    for change in blocks(SECTIONS[title], "diff"):
+        apply(change, root)
+    return written
+
+
 @pytest.mark.parametrize("title", TITLES)
 def test_the_section_goes_from_nothing_to_green(title: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src", tmp_path / "src")  # with its bytecode
     shutil.copytree(ROOT / "tests" / "construct", tmp_path / "tests" / "construct")
-    section = SECTIONS[title]
-    written = []
-    for block in blocks(section, "python"):
-        head, _, code = block.partition("\n")
-        path = tmp_path / head.removeprefix("# file: ")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(code)
-        written.append(path)
-    for change in blocks(section, "diff"):
-        apply(change, tmp_path)
+    written = follow(title, tmp_path)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path / 'src'}:{tmp_path / 'tests'}"}
     tests = [str(path) for path in written if path.name.startswith("test_")]
     commands = [f"{sys.executable} -m pytest -q -p no:cacheprovider {' '.join(tests)}"] if tests else []
-    for command in [*commands, *"".join(blocks(section, "text")).splitlines()]:
+    for command in [*commands, *"".join(blocks(SECTIONS[title], "text")).splitlines()]:
         typed = re.sub(r"\bkrohn (?=[a-z]+ )", f"{sys.executable} -m krohn ", command)
         typed = re.sub(r"^python\b", sys.executable, typed)
         done = subprocess.run(
@@ -63,8 +68,37 @@ def test_the_section_goes_from_nothing_to_green(title: str, tmp_path: Path) -> N
         assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
 
 
+def test_what_the_page_writes_passes_every_check(tmp_path: Path) -> None:
+    """All sections in one copy: formatter, linter, types and architecture, as ``make test`` runs them."""
+    for folder in ("src", "tests", "docs", "tools", "research", "benchmarks"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    for title in TITLES:
+        follow(title, tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "src")}
+    checks = [
+        "ruff format --check src tests",
+        "ruff check --output-format concise src tests",
+        "pytest -q -p no:cacheprovider tests/test_architecture.py",
+        "mypy",
+    ]
+    complaints = {}
+    for check in checks:
+        done = subprocess.run(
+            [sys.executable, "-m", *check.split()],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        if done.returncode:
+            complaints[check] = done.stdout[-2000:] + done.stderr[-2000:]
+    assert not complaints
+
+
 def test_the_page_names_every_kind_of_extension() -> None:
-    assert list(SECTIONS) == ["From a package of your own", *TITLES]  # the first one: tests/test_plugins.py
+    # tests/base/test_plugins.py has the first one.
+    assert list(SECTIONS) == ["From a package of your own", *TITLES]
     for title in TITLES:
         assert blocks(SECTIONS[title], "diff")
         assert blocks(SECTIONS[title], "text")
