@@ -101,7 +101,6 @@ NEEDED_BY_TESTS = {
             "test_python_as_typed.py::test_results_are_instances_of_exported_types",
         ),
     ),
-    "krohn explore as a server": ("uvicorn", ("krohn.explorer.server:serve", "place_in_python[explore]")),
     "a cluster": ("ray", ("test_cluster.py::test_every_run_is_finished_once_though_a_node_dies",)),
 }
 """What single tests call, the package that it needs, and parts of the names of those tests."""

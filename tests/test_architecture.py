@@ -72,8 +72,6 @@ HEAVY: dict[str, set[str]] = {
     "onnx": {"exporting"},
     "ray": {"lab"},
     "pyarrow": {"automata", "network", "lab"},
-    "starlette": {"explorer"},
-    "uvicorn": {"explorer"},
     "aalpy": {"lab"},
     "pandas": {"base"},
 }

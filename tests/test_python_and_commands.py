@@ -51,8 +51,6 @@ ELSEWHERE: dict[str, str] = {
     "train.out": "krohn:train",  # directory=
     "train.provable": "krohn.lab.provable.provable_run:make_provable",
     "extract.out": "krohn:dump_automaton",
-    "explore.host": "krohn.functions:serve",
-    "explore.port": "krohn.functions:serve",
     "barrington.assign": "krohn.paper.barrington:BarringtonProgram.accepts",
     "barrington.with_network": "krohn:compile",
     "circuit.target": "krohn:compile",

@@ -107,7 +107,6 @@ MORE_COMMANDS = {
     "extract net -T 2": "extract",
     "export net --to onnx --no-proof --out onnx": "hf",
     "sample C2 -T 3 --count 4 --out words.parquet": "parquet",
-    "explore C2": "explore",
 }
 
 

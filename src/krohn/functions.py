@@ -383,7 +383,6 @@ def reproduce(
 # What commands call beside the public functions, loaded on use: some of it needs torch.
 _ON_USE = {
     "LONGEST": "krohn.explorer.page_data:LONGEST",
-    "serve": "krohn.explorer.server:serve",
     "attempt_export": "krohn.exporting.driver:attempt",
     "export_formats": "krohn.exporting.driver:ALL_FORMATS",
     "suite_networks": "krohn.lab.suite.catalogue:list_networks",

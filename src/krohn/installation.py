@@ -19,7 +19,6 @@ PURPOSES = {
     "pandas": "results as DataFrames: krohn.atlas(2, 2).to_frame()",
     "hf": "krohn export --to onnx; loading exports in transformers (writing them needs neither)",
     "lens": "networks opened in TransformerLens, as notebooks/ground_truth.ipynb does",
-    "explore": "krohn explore as a server",
     "cluster": "krohn reproduce --engine ray",
     "extract": "krohn extract",
 }

@@ -14,8 +14,6 @@ EXTRAS = {
     "onnx": "hf",
     "pyarrow": "parquet",
     "pandas": "pandas",
-    "starlette": "explore",
-    "uvicorn": "explore",
     "ray": "cluster",
     "aalpy": "extract",
 }

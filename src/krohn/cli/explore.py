@@ -1,8 +1,9 @@
-"""``krohn explore``: a page that runs the compiled network in the browser, written or served."""
+"""``krohn explore``: a page that runs the compiled network in the browser, written and opened."""
 
-import json
-from collections.abc import Callable
-from importlib.util import find_spec
+import os
+import sys
+import webbrowser
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,14 @@ import click
 
 import krohn
 from krohn import functions
-from krohn.base.extras import to_install
-from krohn.cli.options import FILE, default_of, typed_options
+from krohn.cli.options import FILE, default_of
 from krohn.cli.output import emit, json_option, note
-from krohn.errors import MissingDependency
+from krohn.errors import InvalidInput
 
 
 @click.command()
 @click.argument("specs", nargs=-1, metavar="[SPEC]...")
-@click.option("--out", type=FILE, help="Write one self-contained page and serve nothing.")
+@click.option("--out", type=FILE, help="Write the page here and do not open it.")
 @click.option("--gallery", is_flag=True, help="The 19 automata of the paper.")
 @click.option(
     "--length",
@@ -33,10 +33,6 @@ from krohn.errors import MissingDependency
     multiple=True,
     help="Also show trained networks: files that krohn results export wrote, or a folder of them.",
 )
-@click.option("--host", default="127.0.0.1", help="Address to serve on; other machines need a token.")
-@click.option(
-    "--port", type=click.IntRange(0, 65535), default=8765, help="Port to serve on; 0 takes any free one."
-)
 @json_option
 def command(
     specs: tuple[str, ...],
@@ -44,14 +40,11 @@ def command(
     gallery: bool,
     length: int,
     results: tuple[Path, ...],
-    host: str,
-    port: int,
     as_json: bool,
 ) -> None:
     """Compile automata and show the networks at work: diagram, attention, registers, logits, certificate.
 
-    With --out it writes one page that needs nothing but a browser. Without, it serves the same page on this
-    machine, for any name, pattern or file that is typed into it.
+    It writes one page that needs nothing but a browser: to --out, or to a new folder here, and then opens it.
 
     \b
     Example:  krohn explore S4 Dyck4,2 --out page.html
@@ -59,29 +52,40 @@ def command(
               krohn explore S4 --results results --out page.html
               krohn explore
     """
-    serving = sorted({"--host", "--port"}.intersection(typed_options()))
-    if out is not None and serving:
-        raise click.UsageError(f"--out writes a page and serves nothing; leave out {', '.join(serving)}")
-    if out is None and not (find_spec("starlette") and find_spec("uvicorn")):
-        raise MissingDependency(
-            f"serving the page needs starlette and uvicorn: {to_install('explore')}; "
-            "or write the page: krohn explore S4 --out page.html"
-        )
     settings: Any = {"length": length, "gallery": gallery, "results": results, "tell": note}
-    if out is None:
-        _serve(lambda: krohn.explore(*specs, server=True, **settings).html, host, port, as_json)
-        return
-    page = krohn.explore(*specs, out=out, **settings)
-    text = f"{out}: {', '.join(page.names)}; {len(page.html.encode()):,} bytes"
-    payload = {"out": str(out), "machines": list(page.names), "length": length}
+    if out is not None:
+        place, page = out, krohn.explore(*specs, out=out, **settings)
+    else:
+        folder = _new_folder()
+        try:
+            place = folder / "page.html"
+            page = krohn.explore(*specs, out=place, **settings)
+        except BaseException:
+            folder.rmdir()
+            raise
+        if not _opened(place):
+            note(f"no browser to open here: open {place} yourself")
+    text = f"{place}: {', '.join(page.names)}; {len(page.html.encode()):,} bytes"
+    payload = {"out": str(place), "machines": list(page.names), "length": length}
     emit(payload, as_json=as_json, text=lambda: text)
 
 
-def _serve(make_page: Callable[[], str], host: str, port: int, as_json: bool) -> None:
-    def announce(url: str) -> None:
-        click.echo(json.dumps({"url": url}) if as_json else f"{url}  (Ctrl-C ends it)")
-
+def _new_folder() -> Path:
+    """An empty folder beside what is here: browsers in a sandbox read neither /tmp nor hidden folders."""
+    names = (Path("krohn-page" + (f"-{number}" if number > 1 else "")) for number in count(1))
+    folder = next(path for path in names if not os.path.lexists(path))
     try:
-        functions.serve(make_page, host, port, announce)
-    except KeyboardInterrupt:
-        note("stopped")
+        folder.mkdir()
+    except OSError as error:
+        raise InvalidInput(
+            f"the current folder must be writable ({error.strerror}); choose a place: --out page.html"
+        ) from error
+    return folder
+
+
+def _opened(page: Path) -> bool:
+    """Whether a browser was started; without a screen one in the terminal would take it over."""
+    screen = sys.platform in ("darwin", "win32") or any(
+        os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+    )
+    return screen and webbrowser.open(page.absolute().as_uri())

@@ -39,7 +39,6 @@ SCRIPTS = (
     "inside.js",
     "facts.js",
     "breaking.js",
-    "server.js",
     "patterns.js",
     "build.js",
     "draw.js",
@@ -80,7 +79,7 @@ def check_page(path: Path) -> None:
 
 
 def render_page(payload: dict[str, Any]) -> str:
-    """The page that shows ``payload``: ``machines``, and if wanted ``results`` and ``server``."""
+    """The page that shows ``payload``: ``machines``, and if wanted ``results``."""
     page = _asset("page.html")
     data = json.dumps(payload, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     parts = {
@@ -275,14 +274,13 @@ def explore(
     length: int = LENGTH,
     gallery: bool = False,
     results: str | Path | Sequence[str | Path] = (),
-    server: bool = False,
     tell: Callable[[str], object] = lambda line: None,
 ) -> Page:
     """The page that runs the compiled networks of automata in a browser; written to ``out`` if given.
 
     A notebook shows it in place; ``.html`` is its text, ``.save(F)`` writes it. ``gallery`` adds the 19
-    automata of the paper, ``results`` trained networks from files that ``results.export`` wrote, ``server``
-    what a server needs; ``tell`` is called with a line for each network.
+    automata of the paper, ``results`` trained networks from files that ``results.export`` wrote;
+    ``tell`` is called with a line for each network.
     """
     if out is not None:
         check_page(path_of(out))  # fail before the work
@@ -296,7 +294,7 @@ def explore(
     for place, (name, automaton) in enumerate(chosen, start=1):
         tell(f"compiling and proving {name}" + (f" ({place} of {len(chosen)})" if len(chosen) > 1 else ""))
         machines.append(build_machine(automaton, length))
-    payload = {"machines": machines, "gallery": gallery, "server": server, **trained}
+    payload = {"machines": machines, "gallery": gallery, **trained}
     page = Page(render_page(payload), tuple(name for name, _ in chosen))
     if out is not None:
         page.save(out)

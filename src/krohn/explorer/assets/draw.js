@@ -5,9 +5,8 @@ krohn.MAX_DRAWN = 12;
 krohn.MAX_LETTERS = 6;
 
 krohn.Draw = class {
-  constructor(add, ask) {
+  constructor(add) {
     this.add = add;
-    this.ask = ask;
     this.chosen = null;
     const button = (text, act, title) => krohn.make("button", { type: "button", title, on: { click: act } }, text);
     this.svg = krohn.make("svg:svg", { class: "board", viewBox: "0 0 640 300", role: "img", "aria-label": "The drawing; the table below has the same states and arrows", on: { click: (event) => this.onBoard(event), pointerdown: (event) => this.grab(event), pointermove: (event) => this.drag(event), pointerup: () => this.drop(), pointercancel: () => this.drop() } });
@@ -175,16 +174,14 @@ krohn.Draw = class {
     if (this.chosen !== null) this.svg.querySelector(`circle.state[data-state="${this.chosen}"]`).classList.add("current");
   }
 
-  /* Where the network of this drawing comes from: this page, its server, or a command. */
+  /* Where the network of this drawing comes from: this page, or a command. */
   tellOffer() {
     const states = krohn.inOrder(this.table, this.start).order.length;
     const size = `${states} ${states === 1 ? "state" : "states"} that words reach, ${this.letters.length} ${this.letters.length === 1 ? "letter" : "letters"}`;
     const small = states <= 3 && this.letters.length <= 2;
     this.offer.textContent = small
       ? `${size}: this page holds its network and the proof.`
-      : this.ask
-        ? `${size}: the server behind this page compiles and proves its network.`
-        : `${size}: this page builds its network, for words of up to ${krohn.BUILT_LENGTH} letters, and runs it; it is not proved. For a proof, and fewer layers, keep the JSON and run “krohn explore drawing.json”.`;
+      : `${size}: this page builds its network, for words of up to ${krohn.BUILT_LENGTH} letters, and runs it; it is not proved. For a proof, and fewer layers, keep the JSON and run “krohn explore drawing.json”.`;
   }
 
   drawTable() {
@@ -258,11 +255,9 @@ krohn.Draw = class {
     this.tell(`${name} is in your downloads.`);
   }
 
-  /* The network: out of the table in this page, from the server behind it, or by a command. */
+  /* The network: out of the table in this page, or built here. */
   async network() {
     const found = await krohn.lookUp(this);
-    const linked = () => (this.linked(krohn.current.machine), krohn.noteLink());
-    if (!found && this.ask) return this.ask.send({ spec: this.name, file: JSON.parse(this.json()), length: 32 }, linked);
     this.add(this.linked(found || krohn.build(this)));
     krohn.find("name").scrollIntoView({ block: "start" });
     this.tell("");

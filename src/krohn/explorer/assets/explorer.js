@@ -303,15 +303,14 @@ krohn.begin = function () {
     choices.prepend(choice(machine));
     krohn.open(machine);
   };
-  const ask = data.server ? new krohn.Ask(add) : null;
-  const draw = new krohn.Draw(add, ask);
+  const draw = new krohn.Draw(add);
   new krohn.Story();
   const link = krohn.readLink(location.hash);
   const known = link && !link.drawing && data.machines.find((machine) => machine.name === link.name);
   if (data.machines.length) krohn.open(known || data.machines[0]);
   if (data.results) krohn.showViews(data);
   const show = async (wanted, scroll) => {
-    const found = await krohn.follow(wanted, data.machines, draw, ask);
+    const found = await krohn.follow(wanted, data.machines, draw);
     if (found && scroll) krohn.find("name").scrollIntoView({ block: "start" });
   };
   if (known) krohn.restore(link);
