@@ -23,7 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "algebra": {"base", "automata"},
     "cascade": {"base", "automata", "algebra"},
     "network": {"base", "automata", "check"},  # check: how an export's files are read
-    "depth": {"base", "automata"},
+    "depth": {"base", "automata", "algebra"},
     "paper": CORE,
     "recurrent": CORE | {"check"},
     "coq": CORE | {"check", "recurrent"},

@@ -32,6 +32,7 @@ from krohn.construct.features.plans import (
 )
 from krohn.construct.printed import grid_as_printed, paper_as_printed, scan_as_printed
 from krohn.construct.request import Objective, Proposal, ProposalSource, Request, TransformerOptions
+from krohn.construct.tight.clocked_group import clocked_proposals
 from krohn.construct.tight.leaf_programs import has_unit_steps
 from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
@@ -220,6 +221,7 @@ SOURCES = (
     ProposalSource("features", ("auto", "features"), proposals_without_search, lambda request: 1),
     ProposalSource("cascade", ("auto", "cascade"), cascade_proposals, lambda request: int(_moves(request))),
     ProposalSource("features", ("auto", "features"), one_layer_proposals, lambda request: 1),
+    ProposalSource("clock", ("auto", "cascade"), clocked_proposals, lambda request: 1),
     ProposalSource("features", ("auto", "features"), error_bit_proposals, lambda request: 2),
     ProposalSource("features", ("auto", "features"), two_layer_proposals, lambda request: 2),
     ProposalSource("wide", ("wide",), wide_proposals, lambda request: 1),
@@ -277,7 +279,7 @@ def shallower(request: Request, layers: int | None) -> Proposal | None:
     rivals = tuple(
         source
         for source in SOURCES
-        if source.name == "features" and (layers is None or source.least(request) < layers)
+        if source.name in ("features", "clock") and (layers is None or source.least(request) < layers)
     )
     try:
         result = proposals(request, request.budget(), rivals)

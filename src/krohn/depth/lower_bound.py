@@ -26,6 +26,7 @@ from krohn.automata.quotients import reachable, words_to_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.portable import Budget, BudgetSpent
 from krohn.depth.block_scheme import BlockScheme, LayerSize, Table, Word, check_block_scheme, state_after
+from krohn.depth.group_scheme import find_group_scheme, has_abelian_differences
 
 LONGEST_BLOCK = 6
 MOST_WORDS = 20_000
@@ -314,13 +315,17 @@ def find_two_layer_witness(automaton: Semiautomaton) -> BlockScheme | LastBlockS
     """A scheme that its check confirms; ``None`` if none is found within the search budget.
 
     Pairs of letters are tried first: two are enough for a scheme, and often reach few states. A product of
-    automata has the schemes of each factor, by letters that fix the states of the other factors.
+    automata has the schemes of each factor, by letters that fix the states of the other factors. A group has
+    a scheme if and only if its words of equal length do not commute.
     """
-    if automaton.num_states > MOST_STATES:
+    if automaton.num_states > MOST_STATES or has_abelian_differences(automaton):
         return None
     letters = distinct_letters(automaton)
     return (
-        _of_two_letters(automaton, letters) or find_block_scheme(automaton) or _last_block(automaton, letters)
+        _of_two_letters(automaton, letters)
+        or find_block_scheme(automaton)
+        or find_group_scheme(automaton)
+        or _last_block(automaton, letters)
     )
 
 

@@ -66,6 +66,16 @@ KINDS: dict[str, tuple[str, ...]] = {
     "section letter": ("{at} section {section} letter", "{acting}, as a number"),
     "step": ("{at} section {section} step mod {modulus}{no}", "{counter}"),
     "counter": ("{at} section {section} count mod {modulus}{no}", "{counter}"),
+    # The same beside a clock: what a letter adds depends on its place too.
+    "alike places": ("places {number} mod {modulus}", "1 at places where the letters add the same"),
+    "step at places": (
+        "{at} section {section} step mod {modulus}{no} at places {start}",
+        "what the letter adds, if it stands at one of the places number {start}",
+    ),
+    "counter by place": (
+        "{at} section {section} count mod {modulus}{no} by place",
+        "what the letters so far add up to, mod {modulus}; what each adds depends on its place",
+    ),
     "step ahead": (
         "{at} section {section} step mod {modulus}{no} ahead",
         "what the letter adds, as far as the state before does not matter",

@@ -125,8 +125,8 @@ class RunningCounters:
 
 
 def count(draft: ProgramDraft, group: RunningCounters) -> None:
-    """Counts every section: a uniform head (shared with all others of its layer), residues, next letters."""
-    for section in group.tower.sections:
+    """Counts the sections left: a uniform head (shared with all of its layer), residues, next letters."""
+    for section in group.tower.sections[group.section :]:
         now = [
             draft.modulo([(draft.prefix_sum(step.name), 1)], modulus, group.counter(index))
             for index, (step, modulus) in enumerate(zip(group.steps, section.moduli, strict=True))
