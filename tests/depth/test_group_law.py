@@ -9,7 +9,8 @@ import krohn
 from every import every
 from krohn import zoo
 from krohn.algebra.equal_lengths import equal_lengths
-from krohn.automata.semiautomaton import Semiautomaton, reachable
+from krohn.automata.quotients import reachable
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, derived_length
 from krohn.construct.depth_bounds import depth_bounds
 from krohn.construct.request import Request

@@ -12,7 +12,8 @@ from functools import cached_property
 
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import Permutation, compose, inverse, is_permutation, order, power
-from krohn.automata.semiautomaton import Semiautomaton, reachable
+from krohn.automata.quotients import reachable
+from krohn.automata.semiautomaton import Semiautomaton
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,11 @@ place and the counters before, as it does for a group without a clock.
 from collections.abc import Iterator
 from functools import partial
 
+from krohn.algebra.counters import CounterTower, counter_tower
 from krohn.algebra.equal_lengths import EqualLengths, equal_lengths
-from krohn.algebra.permgroup import CounterTower, PermutationGroup, counter_tower
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import Permutation, identity
-from krohn.automata.semiautomaton import reachable_states
+from krohn.automata.quotients import reachable_states
 from krohn.base.portable import Budget
 from krohn.cascade.holonomy import derived_length
 from krohn.construct.request import Proposal, Request
