@@ -38,7 +38,7 @@ ELSEWHERE: dict[str, str] = {
     "analyze.svg": "krohn:Analysis.eggbox",
     "decompose.svg": "krohn:Decomposition.svg",
     "verify.as_argument": "krohn:Verification.argument",
-    "explain.out": "krohn:CompiledNetwork.view",
+    "explain.out": "krohn:Explanation.save",
     "understand.out": "krohn:Report.save",
     "run.device": "krohn:CompiledNetwork.to_torch",
     "run.word": "krohn:run",  # words=

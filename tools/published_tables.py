@@ -301,7 +301,7 @@ def shown(name: str, store: Path) -> str:
 def picture() -> str:
     """The network of README.md reading one word, with the labels of the explorer."""
     network = krohn.compile("abab", length=12, method="features")
-    seen, words = network.explain("abababbaabab"), register_words(network)
+    seen, words = krohn.explain(network, "abababbaabab"), register_words(network)
     stored = (shown for shown in seen.registers if shown.after != "not stored")
     rows = ((shown.layer, words[shown.name], shown.values) for shown in stored)
     return word_picture(seen.positions, seen.states, rows, seen.heads)

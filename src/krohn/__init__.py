@@ -25,10 +25,11 @@ Algebra
 Networks
     compile           the explicit weights of a Transformer (or an LSTM, …) that simulates the automaton
     choices           the values that an option of ``compile`` may have
-    CompiledNetwork   those weights: ``net("abab")``, ``states``, ``accepts``, ``save``, ``export``
+    CompiledNetwork   those weights: ``net("abab")``, ``states``, ``accepts``, ``save``, ``to_torch``
     save, load        a network, compiled or recurrent, to and from a directory
     run, explain      the states that a network outputs; what its registers and heads hold on a word
     Explanation       the result of ``explain``
+    report            what ``krohn compile`` prints about a network
     verify            whether a network is proved right on every word, rounding included
     Verification      its result: what is proved, what is not
     export, Exported  a network for transformers, TransformerLens or ONNX
@@ -91,6 +92,7 @@ _PUBLIC = {
     "understand": "krohn.lab.interpret.understand:understand",
     "run": "krohn.functions:run",
     "explain": "krohn.functions:explain",
+    "report": "krohn.functions:report",
     "circuit": "krohn.functions:circuit",
     "barrington": "krohn.functions:barrington",
     "atlas": "krohn.functions:atlas",

@@ -30,15 +30,16 @@ from krohn.base.portable import float_name
 from krohn.errors import InvalidInput, counted, plainly
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.compiled import load as load_compiled
-from krohn.network.explanation import Explanation, explain_word, view
+from krohn.network.explanation import Explanation, explain_word
 from krohn.network.gpt2.reading import ExportedNetwork, read_export
-from krohn.network.meaning import MeaningView
+from krohn.network.meaning import MeaningView, view
 from krohn.paper.threshold_circuit import threshold_circuit
 from krohn.paper.threshold_gates import Circuit
 from krohn.recurrent import recurrent_network
-from krohn.recurrent.recurrent_network import RecurrentNetwork
+from krohn.recurrent.recurrent_network import RecurrentNetwork, RecurrentReport
 
 if TYPE_CHECKING:
+    from krohn.construct.compile_report import CompileReport
     from krohn.construct.depth_bounds import Atlas
     from krohn.lab.experiments.reproduction import Reproduction
     from krohn.lab.interpret.extraction import Extracted
@@ -190,10 +191,26 @@ def explain(network: Network, word: Word) -> Explanation: ...
 @plainly
 def explain(network: Network, word: Word | None = None) -> Explanation | MeaningView:
     """What registers and heads of a compiled network mean, or what they hold and see on a word."""
+    name = ""
     if not isinstance(network, CompiledNetwork):
         require(network, "explain needs", COMPILED)
-        network = load_compiled(network)
-    return view(network) if word is None else explain_word(network, word)
+        network, name = load_compiled(network), str(network)
+    return view(network, name) if word is None else explain_word(network, word)
+
+
+def report(
+    network: CompiledNetwork | RecurrentNetwork, dtype: str | None = None, architecture: str | None = None
+) -> "CompileReport | RecurrentReport":
+    """What ``krohn compile`` prints about a network: ``text()``, ``to_json()`` and ``notes``.
+
+    Bounds on the depth of a Transformer are for ``dtype``; ``architecture`` is what a recurrent network was
+    asked for as, if that is another name.
+    """
+    if isinstance(network, RecurrentNetwork):
+        return RecurrentReport(network, architecture or network.cell.kind)
+    from krohn.construct.compile_report import CompileReport
+
+    return CompileReport(network, dtype)
 
 
 @plainly

@@ -32,7 +32,7 @@ def test_cells_are_the_best_of_their_records_and_maps_are_those_of_the_compiled_
     automaton = krohn.zoo(shown["task"])
     word = [automaton.letter_names.index(letter) for letter in shown["letters"]]
     assert [automaton.state_names[state] for state in automaton.run(word)] == shown["states"]
-    heads = krohn.compile(automaton, SHOWN).explain(word).heads
+    heads = krohn.explain(krohn.compile(automaton, SHOWN), word).heads
     assert len(shown["compiled"]) == len(heads)
     for maps, head in zip(shown["compiled"], heads, strict=True):
         pixels = np.frombuffer(base64.b64decode(maps["data"]), np.uint8).reshape(SHOWN, SHOWN)

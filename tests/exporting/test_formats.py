@@ -119,7 +119,7 @@ def test_meaning_is_what_the_exported_stream_holds(
     meaning = json.loads((tmp_path / "meaning.json").read_text())
     word, streams = words_of(name, 1), {}
     native_transformer_lens(tmp_path, exported.decoder.token_ids(word), streams)
-    own = network.explain(word[0])
+    own = krohn.explain(network, word[0])
     assert [number for layer in meaning["layers"] for number in layer["blocks"]] == list(
         range(exported.decoder.layers)
     )

@@ -32,7 +32,7 @@ def test_the_hand_written_parity_network_is_right_on_every_word() -> None:
 
 def test_explain_reads_the_registers_off_a_real_forward_pass() -> None:
     word = (1, 0, 1, 1)
-    explanation = parity_network().explain(word)
+    explanation = krohn.explain(parity_network(), word)
     meaning = interpret_registers(parity_program(), [word])
     assert np.allclose(explanation.moments[0]["bit"], meaning["bit"][0])
     assert np.allclose(explanation.moments[1]["sum"], meaning["sum"][0])
@@ -51,11 +51,11 @@ def test_a_network_without_a_program_keeps_the_meanings_of_its_registers(
     assert network.meanings == load(tmp_path).meanings
     named = {channel.register for moment in network.layout.moments for channel in moment if channel.register}
     assert set(network.meanings) == named
-    assert "the place on axis 0" in network.view("L R R").text()
+    assert "the place on axis 0" in krohn.explain(network, "L R R").text()
 
 
 def test_the_picture_is_well_formed_and_names_every_register_and_head() -> None:
-    text = parity_network().explain((1, 0, 1))._repr_svg_()
+    text = krohn.explain(parity_network(), (1, 0, 1))._repr_svg_()
     root = ElementTree.fromstring(text)
     words = [node.text for node in root.iter("{http://www.w3.org/2000/svg}text")]
     assert {"bit", "sum", "state", "Block 1, head 1 attends", "prefix sum of bit", "State"} <= set(words)

@@ -31,7 +31,7 @@ def test_registers_heads_and_states_of_a_word_are_those_of_the_program(
     automaton = krohn.zoo(name)
     network = krohn.compile(automaton, length=9, unproved=True, **options)
     word = np.random.default_rng(3).integers(automaton.num_letters, size=9)
-    payload = network.explain(word.tolist()).to_json()
+    payload = krohn.explain(network, word.tolist()).to_json()
     program, places = network.program, payload["positions"]
     assert program is not None
     wanted = interpret_registers(program, word[None])
@@ -112,7 +112,7 @@ def test_the_command_prints_tables_that_fit_a_terminal(
     text = capsys.readouterr().out
     assert "head 1    counts how often toggle has come\n" in text
     assert "map       how often toggle has come, mod 2\n" in text
-    about = krohn.load(folder / "d6").view()
+    about = krohn.explain(folder / "d6")
     described = {entry["name"]: entry["words"] for entry in about.to_json()["registers"]}
     assert described == register_words(krohn.load(folder / "d6"))  # as the page says
     assert "toggle 1, drive 0" in text

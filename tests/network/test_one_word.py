@@ -42,7 +42,7 @@ def compiled(seed: int) -> CompiledNetwork:
 def test_positions_tell_letters_states_and_where_heads_look(seed: int) -> None:
     network, automaton = compiled(seed), compiled(seed).automaton
     word = np.random.default_rng(seed).integers(2, size=LENGTH).tolist()
-    places = network.explain(word).to_json()["positions"]
+    places = krohn.explain(network, word).to_json()["positions"]
     prompt = len(places) - LENGTH
     assert prompt == network.transformer.num_padding
     assert [place["position"] for place in places] == list(range(len(places)))
@@ -62,7 +62,7 @@ def test_positions_tell_letters_states_and_where_heads_look(seed: int) -> None:
 
 @pytest.mark.parametrize("word", [[], [1], [0, 1, 1, 0, 1]], ids=len)
 def test_files_are_the_same_each_time_and_say_the_same(word: list[int], tmp_path: Path) -> None:
-    view = compiled(2).explain(word)
+    view = krohn.explain(compiled(2), word)
     for suffix in ("json", "svg", "parquet"):
         for name in ("one", "two"):
             view.save(tmp_path / f"{name}.{suffix}")
@@ -85,7 +85,7 @@ def test_files_are_the_same_each_time_and_say_the_same(word: list[int], tmp_path
 
 def test_the_empty_word_has_a_prompt_and_nothing_else() -> None:
     network = compiled(2)
-    view = network.explain([])
+    view = krohn.explain(network, [])
     assert view.states == ()
     assert len(view.to_json()["positions"]) == network.transformer.num_padding
     assert "the empty word" in repr(view)
@@ -94,22 +94,22 @@ def test_the_empty_word_has_a_prompt_and_nothing_else() -> None:
 @pytest.mark.parametrize("word", [[2], [-1], [0.5], ["nobody"], [0] * (LENGTH + 1)], ids=str)
 def test_an_invalid_word_is_one_line(word: list[object]) -> None:
     with pytest.raises(InvalidInput) as refused:
-        compiled(2).explain(word)  # type: ignore[arg-type]
+        krohn.explain(compiled(2), word)  # type: ignore[arg-type]
     assert "\n" not in str(refused.value)
 
 
 def test_words_that_fill_a_screen_are_enough() -> None:
     network = krohn.compile(krohn.zoo("FlipFlop"), length=LONGEST + 5)
     name = network.automaton.letter_names[0]
-    assert len(network.view(" ".join([name] * LONGEST)).states) == LONGEST
+    assert len(krohn.explain(network, " ".join([name] * LONGEST)).states) == LONGEST
     with pytest.raises(InvalidInput, match=f"at most {LONGEST} letters; got {LONGEST + 1}"):
-        network.view(" ".join([name] * (LONGEST + 1)))
+        krohn.explain(network, " ".join([name] * (LONGEST + 1)))
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_registers_are_whole_numbers_and_those_of_the_read_out_are_the_code_of_the_state(seed: int) -> None:
     network, word = compiled(seed), [1, 0, 0, 1]
-    view = network.explain(word)
+    view = krohn.explain(network, word)
     by_name = {shown.name: shown for shown in view.registers}
     assert len(by_name) == len(view.registers)
     assert {entry["name"] for entry in meaning(network)["registers"]} == set(by_name)
@@ -125,12 +125,12 @@ def test_registers_are_whole_numbers_and_those_of_the_read_out_are_the_code_of_t
 @pytest.mark.parametrize("name", ["word", "word.txt", "word.JSON", ".json", "word.svg.gz"])
 def test_a_file_of_another_form_is_refused_before_anything_is_written(name: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=re.escape(".parquet, .json, .svg")):
-        compiled(2).explain([0]).save(tmp_path / name)
+        krohn.explain(compiled(2), [0]).save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("name", ["net.svg", "net.parquet"])
 def test_a_picture_or_a_table_of_no_word_is_refused(name: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="need a word"):
-        compiled(2).view().save(tmp_path / name)
+        krohn.explain(compiled(2)).save(tmp_path / name)
     assert not list(tmp_path.iterdir())

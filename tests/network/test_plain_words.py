@@ -350,7 +350,7 @@ def test_counters_tell_the_cosets_that_are_named(spec: str) -> None:
     seen: dict[int, dict[str, int]] = {}
     for _ in range(40):
         word = tuple(map(int, rng.integers(automaton.num_letters, size=LENGTH)))
-        shown = network.explain(word).to_frame().iloc[-LENGTH:]
+        shown = krohn.explain(network, word).to_frame().iloc[-LENGTH:]
         for t, state in enumerate(automaton.run(list(word))):
             seen[state] = {name: round(float(shown[name].iloc[t])) for name in counters}
     assert len(seen) == automaton.num_states

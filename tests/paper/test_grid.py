@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+import krohn
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.network.transformer import apply_mlp
@@ -112,7 +113,7 @@ def test_layer_one_holds_prefix_sums_and_layer_two_the_state() -> None:
     grid = recognise_grid(automaton)
     assert grid is not None
     run, word = grid_run(automaton, grid, 6), (1, 1, 0, 2, 0, 0)
-    seen = build_grid(automaton, 6).explain(word)
+    seen = krohn.explain(build_grid(automaton, 6), word)
     moves = [float(move[0]) for move in (*run.padding, *(grid.moves[a] for a in word))]
     sums = np.array(prefix_sum_meaning(moves, run.total)) * 2 * run.total
     np.testing.assert_allclose(seen.moments[1]["sum.0"][1:], sums, atol=1e-9)

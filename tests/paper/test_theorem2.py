@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 
+import krohn
 from every import every
 from krohn.algebra.counters import prime_tower
 from krohn.automata.semiautomaton import Semiautomaton
@@ -175,5 +176,5 @@ def test_the_layout_names_heads_and_leaves_unwritten_channels_free() -> None:
     assert "state" not in [channel.register for channel in first]
     assert last[-1].register == "state"
     word = (0, 1, 2, 1, 0, 2)
-    seen = net.explain(word)
+    seen = krohn.explain(net, word)
     assert np.round(seen.moments[-1]["state"][1:]).astype(int).tolist() == net.automaton.run(word)

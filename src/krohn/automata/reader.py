@@ -49,13 +49,6 @@ class Reader(ABC):
             "words) runs it, and a recurrent network on a torch device with device="
         )
 
-    def export(self, *args: Any, **options: Any) -> Any:
-        """Of compiled Transformers only; other networks refuse it."""
-        raise Unsupported(
-            f"only a compiled Transformer, or a run's folder by krohn.export, is exported; this is a "
-            f"{type(self).__name__}: krohn.save(network, DIR) writes one that krohn compiled"
-        )
-
     def states(self, words: Words, dtype: Any = "float64") -> npt.NDArray[np.int64]:
         """The number of the state after each letter: ``net.states("abab")``."""
         letters = np.asarray(check_words(self.automaton, words), dtype=np.int64)

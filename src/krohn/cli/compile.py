@@ -64,7 +64,7 @@ def command(
     elif length is None:
         raise click.UsageError("a Transformer is built for words up to a length; choose it with --length")
     network = krohn.compile(automaton, length, architecture=architecture, out=out, **options)
-    report = network.report(options.get("dtype"), architecture)
+    report = krohn.report(network, options.get("dtype"), architecture)
     if out is not None:
         meaning = "krohn.json" if architecture == "transformer" else "recurrent.json"
         note(f"written: {out / 'model.safetensors'}, {out / meaning}")

@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.base.files import COMPILED, require
 from krohn.cli.options import NetworkFolder, OutputFile
 from krohn.cli.output import emit, json_option, note
 
@@ -30,8 +29,7 @@ def command(directory: Path, word: tuple[str, ...], out: Path | None, as_json: b
               krohn explain nets/d6
               krohn explain nets/d6 toggle drive toggle --out d6.svg
     """
-    require(directory, "explain needs", COMPILED)
-    view = krohn.load(directory).view(" ".join(word), str(directory))
+    view = krohn.explain(directory, " ".join(word)) if word else krohn.explain(directory)
     if out is not None:
         view.save(out)
     emit(view.to_json(), as_json=as_json, text=view.text)

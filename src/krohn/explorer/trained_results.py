@@ -13,6 +13,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import named
 from krohn.construct.compiling import compile
 from krohn.errors import KrohnError
+from krohn.network.explanation import explain_word
 
 GALLERY = (
     *("Grid4", "Grid9", "Dyck4,2"),
@@ -133,7 +134,7 @@ def _describe_trained(item: Mapping[str, Any]) -> dict[str, Any]:
 
 def _describe_compiled(automaton: Semiautomaton, word: list[int]) -> list[dict[str, Any]]:
     network = compile(automaton, len(word), unproved=True)
-    seen = network.explain(word)
+    seen = explain_word(network, word)
     padding = network.transformer.num_padding
     return [
         {

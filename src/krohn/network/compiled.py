@@ -3,12 +3,11 @@
 The folder holds ``model.safetensors`` (matrices) and ``krohn.json`` (their meaning).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType, NoneType, UnionType
+from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -19,7 +18,6 @@ from krohn.automata.files import automaton_from_payload, automaton_payload
 from krohn.automata.observed import with_target
 from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton, Target
-from krohn.automata.words import Word
 from krohn.automata.zoo import true_name
 from krohn.base.extras import missing
 from krohn.base.files import (
@@ -36,8 +34,9 @@ from krohn.base.files import (
     write_folder,
 )
 from krohn.base.notebook import html_table
-from krohn.errors import InvalidFile, InvalidInput, counted, plainly
+from krohn.errors import InvalidFile, InvalidInput, counted
 from krohn.network.operations import AttentionOperation, PositionMap
+from krohn.network.plain_words import head_words
 from krohn.network.program import Meaning, Program, ProgramLayer
 from krohn.network.transformer import OUTER, Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer, run
 
@@ -103,28 +102,16 @@ class CompiledNetwork(Reader):
         """Writes the network to a directory, as ``krohn compile --out`` does."""
         save(self, directory)
 
-    # Lazy imports below: those parts depend on this one.
-
     def to_torch(self, dtype: Any = "float64", device: Any = "cpu") -> Any:
-        """The network as a ``torch.nn.Module``; ``dtype`` is one of torch, or a name such as ``bf16``."""
-        return _part("krohn.lab.bridge", "to_torch").to_torch(self, dtype=dtype, device=device)
+        """The network as a ``torch.nn.Module``; ``dtype`` is one of torch, or a name such as ``bf16``.
 
-    @plainly
-    def export(self, to: str | Sequence[str], directory: str | Path, **options: Any) -> Any:
-        """Writes it as ``hf``, ``transformer-lens`` or ``onnx``; options are those of ``krohn.export``."""
-        return _part("krohn.exporting.driver", "export").export(self, to, directory, **options)
-
-    def report(self, dtype: str | None = None, architecture: str = "transformer") -> Any:
-        """What ``krohn compile`` prints: ``text()`` and ``to_json()``; bounds on depth are for ``dtype``."""
-        return import_module("krohn.construct.compile_report").CompileReport(self, dtype)
-
-    def view(self, word: str = "", name: str = "") -> Any:
-        """What ``krohn explain`` prints and writes: the meaning of all parts, or their values on a word."""
-        return import_module("krohn.network.explanation").view(self, word, name)
-
-    def explain(self, word: Word) -> Any:
-        """Register values and attention weights by layer and position, from a real forward pass."""
-        return import_module("krohn.network.explanation").explain_word(self, word)
+        The one method that reaches into a room above: users of torch look for it on the network.
+        """
+        try:
+            from krohn.lab.bridge import to_torch
+        except ModuleNotFoundError as error:
+            raise missing(error, "to_torch of a network") or error from error
+        return to_torch(self, dtype=dtype, device=device)
 
     def __repr__(self) -> str:
         net = self.transformer
@@ -137,10 +124,11 @@ class CompiledNetwork(Reader):
 
     def _repr_html_(self) -> str:
         """What a notebook shows: sizes, and what the heads of every block do."""
-        said = import_module("krohn.network.plain_words").head_words(self)
         rows = [
             (number, "; ".join(heads), " → ".join(map(str, layer.mlp.hidden_widths)))
-            for number, (heads, layer) in enumerate(zip(said, self.transformer.layers, strict=True), start=1)
+            for number, (heads, layer) in enumerate(
+                zip(head_words(self), self.transformer.layers, strict=True), start=1
+            )
         ]
         proved = f"{self.proved}, when compiled" if self.proved else "not shown to the checker"
         facts = {"words up to": self.length, "method": self.method, **self.sizes(), "proved": proved}
@@ -162,13 +150,6 @@ class CompiledNetwork(Reader):
             "max_weight": net.max_weight,
             "num_parameters": net.num_parameters,
         }
-
-
-def _part(module: str, what: str) -> ModuleType:
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        raise missing(error, f"{what} of a network") or error from error
 
 
 def _mismatches(net: CompiledNetwork) -> Iterable[str]:

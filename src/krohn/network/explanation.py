@@ -18,7 +18,7 @@ from krohn.base.files import check_output, write_json, write_text, write_whole
 from krohn.base.notebook import frame
 from krohn.errors import InvalidInput, MissingDependency, counted
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.meaning import WIDTH, Json, MeaningView, in_words
+from krohn.network.meaning import WIDTH, Json, in_words
 from krohn.network.plain_words import head_words, register_titles
 from krohn.network.program import interpret_registers
 from krohn.network.transformer import logits
@@ -31,7 +31,7 @@ NAME = 48
 """Columns of a name in a table."""
 
 LONGEST = 256
-"""Longest word that is printed or written: a head has an entry for every pair of positions."""
+"""Longest word that is explained: a head has an entry for every pair of positions."""
 
 NOTHING = 1e-6
 """Attention weights below this are not listed."""
@@ -138,21 +138,13 @@ class Explanation:
             }
 
 
-def view(network: CompiledNetwork, word: str = "", name: str = "") -> MeaningView | Explanation:
-    """What the parts of a network mean, or their values on a word; ``name`` is for one without a name."""
-    if not word:
-        return MeaningView(f"{network.automaton.name or name} by method {network.method}", in_words(network))
-    count = len(letter_numbers(word, network.automaton.letter_names))
-    if count > min(network.length, LONGEST):
-        most = min(network.length, LONGEST)
-        raise InvalidInput(f"a word that is explained must have at most {most} letters; got {count}")
-    return explain_word(network, word)
-
-
 def explain_word(network: CompiledNetwork, word: Word) -> Explanation:
     """Runs the word in float64 and records every intermediate under its name."""
     automaton, layout = network.automaton, network.layout
     letters = letter_numbers(word, automaton.letter_names)
+    most = min(network.length, LONGEST)
+    if len(letters) > most:
+        raise InvalidInput(f"a word that is explained must have at most {most} letters; got {len(letters)}")
     seen: dict[str, Array] = {}
     words = np.array([letters], dtype=np.int64).reshape(1, len(letters))
     result = logits(network.transformer, words, observe=lambda name, value: seen.update({name: value[0]}))

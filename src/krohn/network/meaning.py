@@ -197,6 +197,11 @@ class MeaningView:
         write_json(path, {"krohn": 1, **self.about})
 
 
+def view(network: CompiledNetwork, name: str = "") -> MeaningView:
+    """What every part means; ``name`` is for an automaton without a name."""
+    return MeaningView(f"{network.automaton.name or name} by method {network.method}", in_words(network))
+
+
 def in_words(network: CompiledNetwork) -> Json:
     """What all parts mean, as the page says it; texts call registers by the titles of their words."""
     words = register_words(network)

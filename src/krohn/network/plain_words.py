@@ -7,14 +7,15 @@ network as well: what letters add to a counter, the cosets that a tower of count
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import AttentionOperation, LookBack, PlaceSum, PrefixSum
-from krohn.network.program import Meaning
+from krohn.network.program import Meaning, Program
 from krohn.network.register_kinds import KINDS
+from krohn.network.transformer import Layout
 
 SUMS = {
     "is": ("how often {either} has come", "how many {of} so far"),
@@ -91,7 +92,20 @@ def about(automaton: Semiautomaton) -> str:
     return f"A machine with {states}: every letter moves it along one arrow."
 
 
-def register_words(network: CompiledNetwork) -> dict[str, str]:
+class Described(Protocol):
+    """A network whose parts have meanings; not its class, which uses these words to show itself."""
+
+    @property
+    def automaton(self) -> Semiautomaton: ...  # noqa: D102
+    @property
+    def program(self) -> Program | None: ...  # noqa: D102
+    @property
+    def layout(self) -> Layout: ...  # noqa: D102
+    @property
+    def meanings(self) -> Mapping[str, Meaning]: ...  # noqa: D102
+
+
+def register_words(network: Described) -> dict[str, str]:
     """What the registers hold, by name."""
     words = Wording(network.automaton, network)
     return {name: words.of(meaning) for name, meaning in words.meanings.items()}
@@ -100,7 +114,7 @@ def register_words(network: CompiledNetwork) -> dict[str, str]:
 ASIDES = (": ", "? ", ", depending on", ", given the counters", ", as a number")
 
 
-def register_titles(network: CompiledNetwork) -> dict[str, str]:
+def register_titles(network: Described) -> dict[str, str]:
     """Short forms of the sentences about registers, for tables and formulas; numbered where alike."""
     seen, titles = Counter[str](), dict[str, str]()
     for name, text in register_words(network).items():
@@ -112,7 +126,7 @@ def register_titles(network: CompiledNetwork) -> dict[str, str]:
     return titles
 
 
-def head_words(network: CompiledNetwork) -> list[list[str]]:
+def head_words(network: Described) -> list[list[str]]:
     """What the heads of each layer look for; a head without an operation keeps its description."""
     if network.program is None:
         return [[head.text for head in layer] for layer in network.layout.heads]
@@ -129,8 +143,9 @@ def head_words(network: CompiledNetwork) -> list[list[str]]:
 class Wording:
     """Sentences for meanings: of features of an automaton, or of the registers of a network for it."""
 
-    def __init__(self, automaton: Semiautomaton, network: CompiledNetwork | None = None) -> None:
-        self.automaton, self.meanings = automaton, {} if network is None else network.meanings
+    def __init__(self, automaton: Semiautomaton, network: Described | None = None) -> None:
+        self.automaton = automaton
+        self.meanings: Mapping[str, Meaning] = {} if network is None else network.meanings
         sources = network.program.sources if network and network.program else ()
         self.brought = {self.meanings[source.register]: source.letters for source in sources}
 

@@ -154,10 +154,6 @@ class RecurrentNetwork(Reader):
         """Writes it to a directory, as ``krohn.save`` does."""
         save(self, directory)
 
-    def report(self, dtype: str | None = None, architecture: str = "") -> "RecurrentReport":
-        """What ``krohn compile`` prints; ``architecture`` is what was asked for, if it has another name."""
-        return RecurrentReport(self, architecture or self.cell.kind)
-
     def __repr__(self) -> str:
         sizes = f"{sum(tensor.size for tensor in self.cell.tensors.values()):,} parameters"
         return f"<{self.cell.kind} network for {self.automaton.name or 'an automaton'}: {sizes}>"

@@ -27,7 +27,7 @@ def test_the_papers_network_holds_at_every_moment_what_its_program_says(spec: st
     assert (interpret(network.program, words) == right).all()
     for word in words[:: max(1, len(words) // 12)]:
         values = interpret_registers(network.program, word[None])
-        for held in network.explain(tuple(word.tolist())).moments:  # a pass of the weights
+        for held in krohn.explain(network, tuple(word.tolist())).moments:  # a pass of the weights
             assert {name for name in held if not np.allclose(held[name], values[name][0], atol=1e-6)} == set()
 
 
