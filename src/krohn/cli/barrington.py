@@ -1,5 +1,7 @@
 """``krohn barrington``: a Boolean formula as a word problem over an automaton that is not solvable."""
 
+from functools import partial
+
 import click
 
 import krohn
@@ -28,6 +30,7 @@ def command(formula: str, spec: str, assign: str | None, with_network: bool, as_
               krohn barrington "x & y" --automaton S5 --run
     """
     program = krohn.barrington(formula, krohn.parse_spec(spec))
-    report = program.report(formula, assign, run=with_network)
+    compiler = partial(krohn.compile, unproved=True) if with_network else None
+    report = program.report(formula, assign, compiler=compiler)
     emit(report.to_json(), as_json=as_json, text=report.text)
     return int(not report.agrees)

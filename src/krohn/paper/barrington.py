@@ -10,10 +10,9 @@ variable: the reduction needs no gates at all, only wires and negations.
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.notebook import table
 from krohn.errors import InvalidInput, LimitExceeded, counted
+from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import run as run_network
 from krohn.paper.word_problem import Alphabet, alphabet
 
@@ -171,6 +171,10 @@ class Instruction:
     if_false: int
 
 
+Assignment = dict[str, bool]
+Compiler = Callable[[Semiautomaton, int], CompiledNetwork]
+
+
 @dataclass(frozen=True)
 class BarringtonProgram:
     """The word problem of a formula."""
@@ -195,13 +199,18 @@ class BarringtonProgram:
         assert value is not None, "a program must lead to one of its two states"
         return value
 
-    def report(self, formula: str, assign: str | None = None, *, run: bool = False) -> "BarringtonReport":
-        """What ``krohn barrington`` prints; ``assign`` is ``x=1,y=0``, and ``run`` compiles a network too."""
+    def report(
+        self, formula: str, assign: str | None = None, *, compiler: Compiler | None = None
+    ) -> "BarringtonReport":
+        """What ``krohn barrington`` prints; ``assign`` is ``x=1,y=0``.
+
+        With a ``compiler``, such as ``krohn.compile``, a network evaluates the formula too.
+        """
         chosen = None if assign is None else parse_assignment(assign)
         unknown = sorted((chosen or {}).keys() - set(self.formula.variables()))
         if unknown:
             raise InvalidInput(f"values must be of the formula's variables; not in it: {', '.join(unknown)}")
-        return BarringtonReport(self, formula, chosen, run)
+        return BarringtonReport(self, formula, chosen, compiler)
 
     def means(self, state: int) -> bool | None:
         """The truth value a final state stands for; ``None`` if it stands for none."""
@@ -274,8 +283,6 @@ MAX_RUN = 4_096
 MAX_VARIABLES = 10
 """Variables whose assignments ``--run`` goes through."""
 
-Assignment = dict[str, bool]
-
 
 @dataclass(frozen=True)
 class BarringtonReport:
@@ -284,12 +291,12 @@ class BarringtonReport:
     program: BarringtonProgram
     formula: str
     chosen: Assignment | None
-    with_network: bool
+    compiler: Compiler | None
 
     @property
     def agrees(self) -> bool:
         """Whether formula, automaton and network have the same values, as far as they were run."""
-        return not self.with_network or bool(self._payload["run"]["agree"])
+        return self.compiler is None or bool(self._payload["run"]["agree"])
 
     @cached_property
     def _payload(self) -> dict[str, Any]:
@@ -299,8 +306,9 @@ class BarringtonReport:
             names = program.alphabet.automaton.letter_names
             payload["letters"] = [names[letter] for letter in program.word(chosen)]
             payload["value"] = program.accepts(chosen)
-        if self.with_network:
-            payload["run"] = _evaluate(program, [chosen] if chosen is not None else _assignments(program))
+        if self.compiler is not None:
+            assignments = [chosen] if chosen is not None else _assignments(program)
+            payload["run"] = _evaluate(program, assignments, self.compiler)
         return payload
 
     def to_json(self) -> dict[str, Any]:
@@ -358,13 +366,14 @@ def _assignments(program: BarringtonProgram) -> list[Assignment]:
     return [dict(zip(names, values, strict=True)) for values in every]
 
 
-def _evaluate(program: BarringtonProgram, assignments: list[Assignment]) -> dict[str, Any]:
+def _evaluate(
+    program: BarringtonProgram, assignments: list[Assignment], compiler: Compiler
+) -> dict[str, Any]:
     """The formula's value directly, by the automaton and by the network, for each assignment."""
     length = len(program.instructions)
     if not 1 <= length <= MAX_RUN:
         raise LimitExceeded(f"--run needs a word of 1 to {MAX_RUN} letters; this formula gives {length}")
-    compiling = import_module("krohn.construct.compiling")  # on use: that part depends on this one
-    network = compiling.build(compiling.make_request(program.alphabet.automaton, length))
+    network = compiler(program.alphabet.automaton, length)
     words = np.array([program.word(assignment) for assignment in assignments])
     states = run_network(network.transformer, words)[:, -1].tolist()
     rows = [
