@@ -44,8 +44,9 @@ ON_USE: dict[str, set[str]] = {
     "proving": {"lab"},
     "exporting": {"lab"},
     "explorer": {"lab"},
-    "functions": {"lab", "exporting"},
+    "functions": {"lab", "exporting", "explorer"},
     "installation": {"lab"},
+    "lab": {"explorer"},  # the page's style sheet, for reports
     "__main__": {"cli"},
 }
 UPSTAIRS = ("krohn.network.compiled", "krohn.lab.bridge")
@@ -108,9 +109,21 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
         yield from statements(child)
 
 
+def modules_in_strings(path: Path) -> Iterator[str]:
+    """Modules that are named by strings, as for `import_module`; but not those of the table of public names,
+    which the package itself does not use.
+    """
+    if path != SOURCE / "__init__.py":
+        for node in ast.walk(syntax(path)):
+            named = ast.literal_eval(node) if isinstance(node, ast.Constant) else None
+            known = re.fullmatch(r"(krohn(?:\.\w+)+)(?::\w+)?", named) if isinstance(named, str) else None
+            if known and defined_in(known[1]) is not None:
+                yield known[1]
+
+
 @cache
 def imports(path: Path) -> tuple[str, ...]:
-    names: list[str] = []
+    names: list[str] = [*modules_in_strings(path)]
     for node in statements(syntax(path)):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]

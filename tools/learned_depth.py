@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from size_table import LEAST, read_sizes
 from two_optimisers import published
 
-from krohn.algebra.analysis import analyze
+from krohn.algebra.analysis import algebra_of
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.small import sample_automata
 from krohn.automata.zoo import parse_spec
@@ -113,7 +113,7 @@ def atlas_depths() -> dict[str, tuple[int, int]]:
 
 def line_of(task: str, rows: list[Row], compiled: int, lower: int, blocks: int = 0) -> Line:
     automaton = parse_spec(task)
-    analysis = analyze(automaton)
+    analysis = algebra_of(automaton)
     lengths = [derived_length(subgroup.group) for subgroup in analysis.groups]
     own = sorted((row for row in rows if row["task"] == task), key=lambda row: int(row["depth"]))
     solved = next((row for row in own if row["solved"]), None)

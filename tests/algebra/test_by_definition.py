@@ -4,7 +4,7 @@ import random
 from collections import Counter
 
 from every import every
-from krohn.algebra.analysis import analyze
+from krohn.algebra.analysis import algebra_of
 from krohn.algebra.green import Eggbox
 from krohn.algebra.packed import product_of_word
 from krohn.algebra.permgroup import PermutationGroup
@@ -96,7 +96,7 @@ def orders_in(group: PermutationGroup) -> tuple[int, ...]:
 @every("seed", range(40))
 def test_the_report_says_what_the_definitions_say(seed: int) -> None:
     letters = random_letters(seed)
-    meant, report = Definitions(letters), analyze(Semiautomaton.from_letters(letters))
+    meant, report = Definitions(letters), algebra_of(Semiautomaton.from_letters(letters))
     assert (report.semigroup_size, report.monoid_size) == (len(meant.elements), len(meant.monoid))
     assert report.green is not None
     assert {key: getattr(report.green, key) for key in meant.counts()} == meant.counts()
@@ -109,7 +109,7 @@ def test_the_report_says_what_the_definitions_say(seed: int) -> None:
 @every("seed", range(40, 60))
 def test_a_group_sits_where_the_report_says(seed: int) -> None:
     letters = random_letters(seed)
-    meant, report = Definitions(letters), analyze(Semiautomaton.from_letters(letters))
+    meant, report = Definitions(letters), algebra_of(Semiautomaton.from_letters(letters))
     for part in report.groups:
         assert part.idempotent is not None
         one = product_of_word(letters, part.idempotent.word * part.idempotent.exponent)
@@ -132,7 +132,7 @@ def test_names_and_doubled_letters_change_no_verdict(seed: int) -> None:
     products = [*letters, then(letters[0], letters[-1])]  # a word as a letter of its own
 
     def verdicts(given: list[Map]) -> tuple[object, ...]:
-        report = analyze(Semiautomaton.from_letters(given))
+        report = algebra_of(Semiautomaton.from_letters(given))
         groups = sorted((part.name, part.order, part.factors) for part in report.groups)
         return report.semigroup_size, report.monoid_size, report.green, groups, report.complexity
 

@@ -8,7 +8,7 @@ import pytest
 from algebra import named_groups as named
 from algebra.golden_cases import CASES, letters_of
 from algebra.test_solvable import GROUPS
-from krohn.algebra.analysis import analyze
+from krohn.algebra.analysis import algebra_of
 from krohn.algebra.counters import counter_tower, prime_tower
 from krohn.algebra.idempotents import idempotent_onto
 from krohn.algebra.image_orbit import ImageOrbit
@@ -58,7 +58,7 @@ NO_ELEMENTS = ((0, 1, 2, 3), (3, 2, 1, 0), (0, 0), (9, 0, 0, 0))
         (
             LimitExceeded,
             r"at most 400,000 entries .* 362,880 states × 8 letters: raise --effort to 8 ",
-            lambda: analyze(zoo("S9")),
+            lambda: algebra_of(zoo("S9")),
         ),
         (
             LimitExceeded,
@@ -75,11 +75,11 @@ NO_ELEMENTS = ((0, 1, 2, 3), (3, 2, 1, 0), (0, 0), (9, 0, 0, 0))
             "at most 20 image sets.* --effort",
             lambda: TransitionSemigroup(letters_of(CASES["T7"]), effort=4e-5).subgroups,
         ),
-        (LimitExceeded, "raise --effort .effort= in Python", lambda: analyze(zoo("Dyck4,2"), effort=6e-6)),
-        (InvalidInput, "effort must be a number above 0", lambda: analyze(zoo("Grid4"), effort=0)),
-        (LimitExceeded, "with 400 states together", lambda: analyze(zoo("Grid100"), effort=2e-5)),
-        (LimitExceeded, "with 50 states together", lambda: analyze(zoo("Grid300"), effort=2e-5)),
-        (LimitExceeded, "with 500 states together", lambda: analyze(LARGE, effort=2e-4)),
+        (LimitExceeded, "raise --effort .effort= in Python", lambda: algebra_of(zoo("Dyck4,2"), effort=6e-6)),
+        (InvalidInput, "effort must be a number above 0", lambda: algebra_of(zoo("Grid4"), effort=0)),
+        (LimitExceeded, "with 400 states together", lambda: algebra_of(zoo("Grid100"), effort=2e-5)),
+        (LimitExceeded, "with 50 states together", lambda: algebra_of(zoo("Grid300"), effort=2e-5)),
+        (LimitExceeded, "with 500 states together", lambda: algebra_of(LARGE, effort=2e-4)),
     ],
 )
 def test_what_has_no_answer_is_refused_in_one_line(

@@ -10,7 +10,7 @@ import pytest
 
 from algebra.golden_cases import CASES, Letters, NaiveGreen, letters_of, naive_elements, times
 from every import every
-from krohn.algebra.analysis import analyze
+from krohn.algebra.analysis import algebra_of
 from krohn.algebra.green import Eggbox
 from krohn.algebra.idempotents import idempotent_onto, idempotent_power
 from krohn.algebra.image_orbit import ImageOrbit
@@ -200,20 +200,20 @@ def test_the_reason_names_states_and_words_and_shortens_long_lists() -> None:
     automaton = Semiautomaton.from_letters(
         letters, state_names=("on", "off", "idle", "dead"), letter_names=("flip", "halt")
     )
-    report = analyze(automaton)
+    report = algebra_of(automaton)
     assert "C2 of order 2 permutes the states {on, off, idle}, at the idempotent (flip)^2" in report.reason
-    wheel = analyze(zoo("C40")).reason
+    wheel = algebra_of(zoo("C40")).reason
     assert wheel.endswith("C40 of order 40 permutes all 40 states, at the identity")
     turn = [(*((q + 1) % 20 for q in range(20)), 0)]
-    long = analyze(Semiautomaton.from_letters(turn)).reason
+    long = algebra_of(Semiautomaton.from_letters(turn)).reason
     assert "… (20 in all)}" in long
     assert "11, …" in long
 
 
 def test_a_page_shows_what_is_known_and_what_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("krohn.algebra.transition_semigroup.MAX_CLASSES", 50)
-    known, unknown = analyze("S4"), analyze(zoo("T7"))
-    assert repr(known) == "<Analysis: 24 states, 8 letters, semigroup of 24 elements, ACC0>"
+    known, unknown = algebra_of("S4"), algebra_of(zoo("T7"))
+    assert repr(known) == "<Algebra: 24 states, 8 letters, semigroup of 24 elements, ACC0>"
     assert "semigroup of unknown size" in repr(unknown)
     assert "<th>D-classes</th><td>1</td>" in known._repr_html_()
     assert "<th>semigroup</th><td>not known</td>" in unknown._repr_html_()

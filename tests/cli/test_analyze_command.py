@@ -6,8 +6,8 @@ import pytest
 
 import krohn
 from every import every
-from krohn.algebra.analysis import GROWTH
 from krohn.cli.app import run
+from krohn.construct.analyzing import GROWTH
 
 
 def report(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:

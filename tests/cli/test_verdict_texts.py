@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import krohn
-from krohn.algebra.analysis import holonomy_levels
 from krohn.cli.app import run
 from krohn.cli.train import number_or_none
+from krohn.construct.analyzing import holonomy_levels
 from krohn.errors import InvalidInput
 from krohn.lab.experiments.reproduction import split_names
 from krohn.lab.experiments.summary import columns_of, depth_table

@@ -9,7 +9,7 @@ import pytest
 from algebra.named_groups import closure
 from cascade.random_automata import random_automaton
 from every import every
-from krohn.algebra.analysis import analyze
+from krohn.algebra.analysis import algebra_of
 from krohn.algebra.permgroup import PermutationGroup, block_images
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
@@ -240,7 +240,7 @@ REACHED = [one for one in map(reachable, AUTOMATA) if one.num_states > 1]
 
 @every("automaton", REACHED)
 def test_rows_say_what_the_witnesses_have(automaton: Semiautomaton) -> None:
-    rows = {row.name: row for row in verdicts(automaton, analyze(automaton))}
+    rows = {row.name: row for row in verdicts(automaton, algebra_of(automaton))}
     stacks = {name: WEIGHTS[name](automaton) for name in ("diagonal", "deltaproduct", "rankone")}
     gates = {"unit": "diagonal [0, 1]", "signed": "diagonal [-1, 1]", "complex": "diagonal complex"}
     weakest = gates[stacks["diagonal"].gate]  # type: ignore[attr-defined]

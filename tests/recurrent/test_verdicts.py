@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import krohn
-from krohn.algebra.analysis import analyze
+from krohn.algebra.analysis import algebra_of
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
@@ -24,7 +24,7 @@ WRITE_ONCE = Semiautomaton.from_letters(
 
 
 def rows(automaton: Semiautomaton) -> dict[str, tuple[bool | None, int | None, int | None]]:
-    result = verdicts(automaton, analyze(automaton))
+    result = verdicts(automaton, algebra_of(automaton))
     return {row.name: (row.can, row.layers, row.steps) for row in result}
 
 
@@ -105,7 +105,9 @@ def test_past_temporal_logic_is_what_never_returns(seed: int) -> None:
         ]
     returns = any(reach[p][q] and reach[q][p] for p, q in apart)
     row = next(
-        row for row in verdicts(automaton, analyze(automaton)) if row.name == "Transformer, fixed precision"
+        row
+        for row in verdicts(automaton, algebra_of(automaton))
+        if row.name == "Transformer, fixed precision"
     )
     assert row.can is not returns
     if returns:
@@ -123,7 +125,7 @@ def test_both_transformers_say_what_they_assume() -> None:
     idle = Semiautomaton.from_letters([(0, 0), (1, 1), (0, 1)])
     writes = Semiautomaton.from_letters([(0, 0), (1, 1)])
     result = [
-        {row.name: row for row in verdicts(one, analyze(one))} for one in (idle, writes, parse_spec("S5"))
+        {row.name: row for row in verdicts(one, algebra_of(one))} for one in (idle, writes, parse_spec("S5"))
     ]
     assert [rows["Transformer, fixed precision"].can for rows in result] == [False, True, False]
     assert [rows["Transformer, fixed depth"].can for rows in result] == [True, True, False]
@@ -132,11 +134,11 @@ def test_both_transformers_say_what_they_assume() -> None:
 
 
 def test_least_is_claimed_for_one_layer_and_for_diagonal_layers_on_groups() -> None:
-    result = {row.name: row for row in verdicts(parse_spec("S4"), analyze(parse_spec("S4")))}
+    result = {row.name: row for row in verdicts(parse_spec("S4"), algebra_of(parse_spec("S4")))}
     assert result["diagonal complex"].least
     assert result["DeltaProduct"].least
     assert not result["DeltaNet [0, 2]"].least
-    grid = {row.name: row for row in verdicts(parse_spec("Grid4"), analyze(parse_spec("Grid4")))}
+    grid = {row.name: row for row in verdicts(parse_spec("Grid4"), algebra_of(parse_spec("Grid4")))}
     assert not grid["diagonal [0, 1]"].least
 
 
@@ -146,7 +148,7 @@ def test_transpositions_are_one_reflection_each() -> None:
 
 
 def test_the_write_once_cell_shows_two_idempotents_with_one_image() -> None:
-    result = {row.name: row for row in verdicts(WRITE_ONCE, analyze(WRITE_ONCE))}
+    result = {row.name: row for row in verdicts(WRITE_ONCE, algebra_of(WRITE_ONCE))}
     assert result["DeltaProduct"].layers == 2
     reason = result["DeltaProduct"].reason
     first, second = reason.split("margin: ")[1].removesuffix(" are idempotents with one image").split(" and ")
@@ -234,8 +236,8 @@ def test_states_that_no_word_reaches_do_not_count() -> None:
     """S5 on five states that cannot be entered, beside a flip-flop."""
     memory = Semiautomaton([[0, 1], [0, 1]], 0)
     beside = Semiautomaton([[0, 1], [0, 1], [3, 3], [4, 2], [5, 4], [6, 5], [2, 6]], 0)
-    assert analyze(beside).is_solvable is False
-    assert verdicts(beside, analyze(beside)) == verdicts(memory, analyze(memory))
+    assert algebra_of(beside).is_solvable is False
+    assert verdicts(beside, algebra_of(beside)) == verdicts(memory, algebra_of(memory))
 
 
 def with_unit(read: int, weight: float, bias: float, written: int, size: float) -> RecurrentNetwork:

@@ -7,7 +7,7 @@ import pytest
 
 from cascade.random_automata import random_automaton
 from every import every
-from krohn.algebra.analysis import analyze
+from krohn.algebra.analysis import algebra_of
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check.arithmetic.format import FORMATS
@@ -172,7 +172,7 @@ def test_without_a_cascade_rows_say_that_the_number_of_layers_is_not_known(
     automaton = parse_spec("Grid4")
     monkeypatch.setattr(rows_module, "MAX_STATES", 3)
     monkeypatch.setattr(rows_module, "MAX_ELEMENTS", 2)
-    rows = {row.name: row for row in verdicts(automaton, analyze(automaton), transformer_layers=7)}
+    rows = {row.name: row for row in verdicts(automaton, algebra_of(automaton), transformer_layers=7)}
     assert (rows["diagonal [0, 1]"].can, rows["diagonal [0, 1]"].layers) == (True, None)
     assert (rows["DeltaProduct"].layers, rows["DeltaProduct"].steps) == (None, None)
     assert rows["Transformer, fixed depth"].layers == 7

@@ -27,12 +27,11 @@ def command(spec: str, eggbox: bool, svg: Path | None, effort: float, as_json: b
     # Before anything is printed: exceeding the limits is bad input, not a partial answer.
     wanted = eggbox or svg is not None
     picture = analysis.eggbox(effort=effort) if wanted else None
-    report = analysis.report()
-    for text in report.notes:
+    for text in analysis.remarks:
         note(text)
     if svg is not None and picture is not None:
         write_text(svg, picture.svg())
         note(f"wrote {svg}")
-    emit(report.to_json(), as_json=as_json, text=lambda: report.text(spec))
+    emit(analysis.to_json(), as_json=as_json, text=lambda: analysis.text(spec))
     if eggbox and picture is not None and not as_json:
         click.echo("\n" + picture.text())

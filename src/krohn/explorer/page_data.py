@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from krohn.algebra.analysis import analyze
+from krohn.algebra.analysis import algebra_of
 from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
@@ -167,7 +167,7 @@ def _automaton(automaton: Semiautomaton) -> dict[str, Any]:
 def _algebra(automaton: Semiautomaton) -> dict[str, Any] | None:
     """The algebraic analysis; ``None`` if the limits are too small."""
     try:
-        report = analyze(automaton)
+        report = algebra_of(automaton)
     except KrohnError:
         return None
     known = ("complexity", "is_group", "is_aperiodic", "is_solvable", "semigroup_size", "reason")

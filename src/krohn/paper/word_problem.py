@@ -21,7 +21,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from krohn.algebra.analysis import analyze
+from krohn.algebra.analysis import algebra_of
 from krohn.algebra.transformation import Permutation, identity, inverse, order
 from krohn.automata.quotients import reachable, word_along, words_to_states
 from krohn.automata.semiautomaton import Semiautomaton
@@ -99,7 +99,7 @@ def alphabet(given: Semiautomaton) -> Alphabet:
 def _core(automaton: Semiautomaton) -> tuple[tuple[int, ...], list[Permutation]]:
     """The states of the smallest group that is not solvable, and the elements of its perfect core."""
     name = automaton.name or "the automaton"
-    groups = [subgroup for subgroup in analyze(automaton).groups if not subgroup.is_solvable]
+    groups = [subgroup for subgroup in algebra_of(automaton).groups if not subgroup.is_solvable]
     if not groups:
         raise InvalidInput(
             f"the automaton must contain a group that is not solvable; all groups of {name} are solvable; "

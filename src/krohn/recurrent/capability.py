@@ -12,7 +12,7 @@ The answer is yes, no or open. ``verdicts`` lists what suffices; where a network
 
 from functools import cache, lru_cache
 
-from krohn.algebra.analysis import Analysis, analyze
+from krohn.algebra.analysis import Algebra, algebra_of
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
@@ -23,10 +23,10 @@ Answer = tuple[bool | None, str]
 
 
 @lru_cache(maxsize=8)
-def _verdicts(spec: str | Semiautomaton) -> tuple[Semiautomaton, Analysis, dict[str, FamilyVerdict]]:
+def _verdicts(spec: str | Semiautomaton) -> tuple[Semiautomaton, Algebra, dict[str, FamilyVerdict]]:
     """What is reachable, its analysis, and a verdict for each family: the same for all sizes of a network."""
     automaton = reachable(parse_spec(spec) if isinstance(spec, str) else spec)
-    analysis = analyze(automaton)
+    analysis = algebra_of(automaton)
     return automaton, analysis, {row.name.lower(): row for row in verdicts(automaton, analysis)}
 
 

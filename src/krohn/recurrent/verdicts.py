@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from krohn.algebra.analysis import Analysis
+from krohn.algebra.analysis import Algebra
 from krohn.algebra.group_names import group_family
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transition_semigroup import list_elements
@@ -83,7 +83,7 @@ class FamilyVerdict:
 
 
 def verdicts(
-    automaton: Semiautomaton, analysis: Analysis, transformer_layers: int | None = None
+    automaton: Semiautomaton, analysis: Algebra, transformer_layers: int | None = None
 ) -> tuple[FamilyVerdict, ...]:
     """A row per family, from the weakest to the strongest; the Transformer's layers are given, if known.
 
@@ -93,7 +93,7 @@ def verdicts(
 
 
 class _Rows:
-    def __init__(self, automaton: Semiautomaton, analysis: Analysis, transformer_layers: int | None) -> None:
+    def __init__(self, automaton: Semiautomaton, analysis: Algebra, transformer_layers: int | None) -> None:
         self.automaton, self.analysis, self.known = automaton, analysis, transformer_layers
         self.cascade = _cascade(automaton)
         self.pair = None if analysis.is_group else idempotent_pair(automaton)  # a group has one idempotent

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from krohn.algebra.analysis import analyze
+from krohn.algebra.analysis import algebra_of
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton, split_specs
@@ -192,7 +192,7 @@ def declaration(automaton: Semiautomaton) -> str:
 
 @cache
 def _families(automaton: Semiautomaton) -> tuple[FamilyVerdict, ...]:
-    return verdicts(automaton, analyze(reachable(automaton)))
+    return verdicts(automaton, algebra_of(reachable(automaton)))
 
 
 class _Clock:
