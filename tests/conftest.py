@@ -34,7 +34,14 @@ LONG = (
 SLOW = (
     *("coq", "explorer", "golden", "suite"),
     *("test_site", "test_notebooks", "test_docs", "test_wheel", "test_cluster", "test_extending"),
-    *("test_fuzz", "test_hostile_files", "test_hostile_jff", "test_imports_of_training", "test_figures"),
+    *(
+        "test_fuzz",
+        "test_hostile_files",
+        "test_hostile_jff",
+        "test_hostile_machines",
+        "test_imports_of_training",
+        "test_figures",
+    ),
     *("test_reproduction", "test_resume", "test_telling_apart", "test_interrupted_sweep"),
     *("test_claims", "test_publish", "test_held_out", "test_learned_depth", "test_take_offs"),
     *("test_two_optimisers", "test_card_table", "test_size_table", "test_attention_spread"),

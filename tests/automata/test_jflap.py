@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import krohn
-from krohn.automata.jflap import jff_text, parse_jff
+from krohn.automata.reading.arrows import finish
+from krohn.automata.reading.jflap import jff_text, read_jff
 from krohn.cli.app import run
 
 HEAD = "<structure><type>fa</type><automaton>"
@@ -81,7 +82,7 @@ def test_a_nondeterministic_automaton_becomes_one_of_the_same_language() -> None
         arrows.append((0, "a", 1))
         arrows.append((1, "b", 0))
         marks = " ".join(f"{s}{'i' if s == 0 else ''}{'f' if s in final else ''}" for s in range(states))
-        result = parse_jff(jff(marks, "\n".join(f"{s} {x} {t}" for s, x, t in arrows)))
+        result = finish(read_jff(jff(marks, "\n".join(f"{s} {x} {t}" for s, x, t in arrows))))
         assert result.observe is not None
         for length in range(1, 7):
             for letters in itertools.product("ab", repeat=length):
@@ -90,7 +91,7 @@ def test_a_nondeterministic_automaton_becomes_one_of_the_same_language() -> None
 
 
 def test_a_missing_arrow_leads_to_a_sink() -> None:
-    result = parse_jff(jff("0i 1f", "0 a 1\n1 b 0"))
+    result = finish(read_jff(jff("0i 1f", "0 a 1\n1 b 0")))
     assert result.state_names == ("q0", "q1", "sink")
     assert result.run("ab") == [1, 0]
     assert result.run("ba") == [2, 2]
@@ -99,11 +100,11 @@ def test_a_missing_arrow_leads_to_a_sink() -> None:
 
 def test_files_of_the_first_versions_have_no_automaton_element() -> None:
     data = jff("0i 1f", "0 a 1\n1 a 0").replace(b"<automaton>", b"").replace(b"</automaton>", b"")
-    assert parse_jff(data).run("aa") == [1, 0]
+    assert finish(read_jff(data)).run("aa") == [1, 0]
 
 
 def test_a_label_of_two_letters_reads_one_after_the_other() -> None:
-    result = parse_jff(jff("0i 1f", "0 ab 1\n0 ac 0\n1 b 0\n1 a 1"))
+    result = finish(read_jff(jff("0i 1f", "0 ab 1\n0 ac 0\n1 b 0\n1 a 1")))
     assert result.letter_names == ("a", "b", "c")
     assert result.state_names == ("q0", "q1", "q0.a", "sink")
     arrows = [(0, "a", 2), (2, "b", 1), (2, "c", 0), (1, "b", 0), (1, "a", 1)]
@@ -115,7 +116,7 @@ def test_a_label_of_two_letters_reads_one_after_the_other() -> None:
 
 def test_changed_names_are_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     data = jff("0i 1f", "0 a 1\n1 a 0").replace(b'name="q0"', b'name="even number"')
-    assert parse_jff(data).state_names == ("even_number", "q1")
+    assert finish(read_jff(data)).state_names == ("even_number", "q1")
     assert "names of states have no spaces here: 'even number' is called 'even_number'" in caplog.text
     krohn.dump_automaton(krohn.zoo("D6"), tmp_path / "d6.jff")
     assert "a letter of JFLAP is one character: toggle is a, drive is b" in caplog.text
@@ -195,15 +196,15 @@ def test_invalid_automata_are_refused_in_one_line(
 
 
 def test_an_automaton_with_too_many_sets_of_states_is_refused() -> None:
-    """The letter 14 places from the end: 2¹⁴ sets."""
-    arrows = ["0 a 0", "0 b 0", "0 a 1", *(f"{s} {x} {s + 1}" for s in range(1, 14) for x in "ab")]
-    states = "0i " + " ".join(map(str, range(1, 14))) + " 14f"
-    with pytest.raises(krohn.KrohnError, match="4,096 sets of states"):
-        parse_jff(jff(states, "\n".join(arrows)))
+    """The letter 16 places from the end: 2¹⁶ sets."""
+    arrows = ["0 a 0", "0 b 0", "0 a 1", *(f"{s} {x} {s + 1}" for s in range(1, 16) for x in "ab")]
+    states = "0i " + " ".join(map(str, range(1, 16))) + " 16f"
+    with pytest.raises(krohn.KrohnError, match="50,000 states when it is made"):
+        finish(read_jff(jff(states, "\n".join(arrows))))
 
 
 def test_names_that_are_markup_are_text() -> None:
     odd = krohn.Semiautomaton(np.array([[1], [0]]), state_names=('"><x>', "&amp;"), letter_names=("<",))
-    again = parse_jff(jff_text(odd).encode())
+    again = finish(read_jff(jff_text(odd).encode()))
     assert again.state_names == odd.state_names
     assert again.letter_names == odd.letter_names

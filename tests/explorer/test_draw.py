@@ -17,7 +17,8 @@ from small_machines import key_of, machine, tables, unpacked
 import krohn
 from explorer.test_standalone_page import complaints, open_page
 from krohn.automata.files import automaton_from_payload
-from krohn.automata.jflap import parse_jff
+from krohn.automata.reading.arrows import finish
+from krohn.automata.reading.jflap import read_jff
 from krohn.automata.small import canonical
 from krohn.explorer.page_data import small_text
 from krohn.network.compiled import transformer_from
@@ -159,7 +160,7 @@ def test_clicks_draw_and_the_drawing_runs_and_is_kept(browser: Chrome, pages: Pa
         "Promise.all(krohn.kept.map((blob) => blob.text())).then(arguments[0])"
     )
     as_json = automaton_from_payload(json.loads(texts[0]))
-    as_jff = parse_jff(texts[1].encode())
+    as_jff = finish(read_jff(texts[1].encode()))
     assert as_json.table.tolist() == [[2, 0], [0, 1], [2, 1]]
     assert as_json.observe == as_jff.observe == (0, 1, 0)
     assert (as_json.table == as_jff.table).all()

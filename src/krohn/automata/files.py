@@ -1,47 +1,151 @@
-"""Automata in files: JSON, version 1, or JFLAP's .jff; every defect is named, writes are atomic."""
+"""Automata in files: JSON, version 1, and formats of other programs; defects are named, writes are atomic."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from krohn.automata.jflap import MAX_JFF_BYTES, jff_text, parse_jff
+from krohn.automata.quotients import difference_word, forget_observation
+from krohn.automata.reading.arrows import Arrows, build, finish
+from krohn.automata.reading.att import TABLES, read_att, read_symbols
+from krohn.automata.reading.dot import read_dot
+from krohn.automata.reading.hoa import read_hoa
+from krohn.automata.reading.jflap import jff_text, read_jff
+from krohn.automata.reading.kiss2 import read_kiss2
+from krohn.automata.reading.tables import read_table
+from krohn.automata.reading.written import att_text, dot_text
 from krohn.automata.semiautomaton import MAX_OBSERVATION, Semiautomaton, is_name
 from krohn.automata.sizes import check_size
 from krohn.base.files import read_bytes, read_json, short, shown, write_json, write_text
-from krohn.errors import InvalidAutomaton, LimitExceeded
+from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded
 
 VERSION = 1
-MAX_BYTES = 32_000_000
+MAX_BYTES, MAX_TEXT = 32_000_000, 16_000_000
+READERS: dict[str, Callable[[str], Arrows]] = {
+    **dict.fromkeys((".att", ".fst"), read_att),
+    **dict.fromkeys((".dot", ".gv"), read_dot),
+    **dict.fromkeys((".kiss2", ".kiss"), read_kiss2),
+    ".hoa": read_hoa,
+    **dict.fromkeys((".csv", ".tsv"), read_table),
+}
+"""Formats of text by their extensions."""
+FILES = (".json", ".jff", *READERS, ".txt")
+"""Extensions that mark a string as a file name."""
+KNOWN = (
+    "a machine must be a file of AT&T or OpenFst (.att .fst .txt), Graphviz (.dot), KISS2 (.kiss2), "
+    "HOA (.hoa), a table (.csv .tsv), JFLAP (.jff) or JSON (.json)"
+)
 _REQUIRED = ("krohn", "letters", "states", "start", "next")
 _OPTIONAL = ("observe", "observations")
 """What is observed of each state, a number or a name; all names, if they are not those in that order."""
 
 
-def load_automaton(path: str | Path) -> Semiautomaton:
-    """The automaton stored in the file: JSON, or JFLAP's format if the name ends in .jff."""
+def load_automaton(path: str | Path, *, outputs: bool = True) -> Semiautomaton:
+    """The automaton stored in the file, in the format of its extension, or if that says none of its content.
+
+    Machines of other programs are made deterministic and complete, and lose states that no word reaches; what
+    was changed is said. Without ``outputs`` a machine of Mealy keeps its states and shows nothing.
+    """
     stem = Path(path).stem.encode(errors="surrogateescape").decode(errors="replace")  # any bytes, as text
-    jff = Path(path).suffix == ".jff"
-    held: Any = read_bytes(path, MAX_JFF_BYTES) if jff else read_json(path, max_bytes=MAX_BYTES)
+    suffix = Path(path).suffix.lower()
+    if suffix == ".json":
+        held = read_json(path, max_bytes=MAX_BYTES)
+        with _about(path):
+            result = automaton_from_payload(held, name=stem)
+        return result if outputs else forget_observation(result)
+    data = read_bytes(path, MAX_TEXT)
+    with _about(path):
+        return finish(read_machine(data, suffix, Path(path)), stem, outputs=outputs)
+
+
+@contextmanager
+def _about(path: str | Path) -> Iterator[None]:
+    """Errors name the file."""
     try:
-        return (parse_jff if jff else automaton_from_payload)(held, name=stem)
+        yield
     except (InvalidAutomaton, LimitExceeded) as error:
         raise type(error)(f"{short(path)}: {error}") from error
+
+
+def read_machine(data: bytes, suffix: str = "", path: Path | None = None) -> Arrows:
+    """The arrows in a file's bytes; tables of symbols are looked for beside its path."""
+    if suffix == ".jff" or (suffix not in READERS and data.lstrip()[:1] == b"<"):
+        return read_jff(data)
+    if b"\0" in data:
+        raise InvalidAutomaton("a machine must be text; this holds zero bytes: print OpenFst's by fstprint")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidAutomaton(f"a file must be UTF-8 text; byte {error.start + 1:,} is not") from error
+    reader = READERS.get(suffix) or _by_content(text)
+    if reader is not read_att or path is None:
+        return reader(text)
+    tables = {}
+    for ending in TABLES:
+        place = path.with_suffix(ending)
+        if place.exists():
+            tables[ending] = read_symbols(read_bytes(place, MAX_TEXT).decode(errors="replace"))
+    both = tables.get(".syms")
+    return read_att(text, tables.get(".isyms", both), tables.get(".osyms", both))
+
+
+def _by_content(text: str) -> Callable[[str], Arrows]:
+    """The reader of a text whose file has another extension."""
+    start = text[:65_536].lstrip()
+    signs = {r"HOA:": read_hoa, r"(strict\s+)?digraph\b": read_dot, r"(#[^\n]*\s+)*\.[iosp]\s+\d": read_kiss2}
+    for sign, reader in signs.items():
+        if re.match(sign, start):
+            return reader
+    first = start.split("\n", 1)[0]
+    if re.fullmatch(r"\S+\s+\S+\s+\S+(\s+\S+)?(\s+[-+.\de]+)?\s*", first):
+        return read_att
+    if "," in first or "\t" in first or ";" in first:
+        return read_table
+    raise InvalidAutomaton(f"{KNOWN}; this one begins with {shown(first)}")
 
 
 def dump_automaton(automaton: Semiautomaton, path: str | Path) -> None:
     """Writes the automaton to the file, whole or not at all; refuses what could not be read back.
 
-    A name ending in .jff selects JFLAP's format, any other JSON.
+    The name's ending selects the format: .att, .dot or .jff, any other JSON.
     """
-    if Path(path).suffix == ".jff":
-        write_text(Path(path), jff_text(automaton))
+    place = Path(path)
+    if place.suffix == ".jff":
+        write_text(place, jff_text(automaton))
         return
     payload = automaton_payload(automaton)
     for kind in ("state", "letter"):
         _names(kind, payload[f"{kind}s"])
-    write_json(Path(path), payload)
+    if place.suffix not in {".att", ".dot"}:
+        write_json(place, payload)
+        return
+    symbols = ""
+    if place.suffix == ".dot":
+        text = dot_text(automaton)
+        read = read_dot(text)
+    else:
+        text, symbols = att_text(automaton)
+        read = read_att(text, read_symbols(symbols) if symbols else None)
+    _require_same(automaton, read, place.suffix)
+    write_text(place, text)
+    if symbols:
+        write_text(place.with_suffix(TABLES[0]), symbols)
+
+
+def _require_same(automaton: Semiautomaton, read: Arrows, suffix: str) -> None:
+    """Refuses a text that is read as another automaton: a letter named ``a,b`` is two in Graphviz."""
+    again, _ = build(read)
+    finals = bool(automaton.observation_names) or any(automaton.observe or ())
+    named = [(one.observed if finals else one.state_names) for one in (automaton, again)]
+    same = set(again.letter_names) == set(automaton.letter_names)
+    same = same and (not finals or len(again.observed) > 0)
+    if not same or difference_word(automaton, again, *named, empty=not finals) is not None:
+        raise InvalidInput(
+            f"a {suffix} file cannot hold these names of letters or outputs; write .json, which keeps all"
+        )
 
 
 def automaton_payload(automaton: Semiautomaton) -> dict[str, Any]:

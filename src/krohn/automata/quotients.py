@@ -87,6 +87,36 @@ def quotient(automaton: Semiautomaton, classes: Sequence[int]) -> Semiautomaton:
     return renumber(automaton, leaders.tolist(), block)
 
 
+def difference_word(
+    one: Semiautomaton,
+    other: Semiautomaton,
+    mine: Sequence[object],
+    theirs: Sequence[object],
+    *,
+    empty: bool = True,
+) -> tuple[int, ...] | None:
+    """A shortest word after which ``mine`` of a state of one is not ``theirs`` of the other's, if any.
+
+    In letters of the first; letters go by their names, which must be the same. The ``empty`` word counts too.
+    """
+    if set(one.letter_names) != set(other.letter_names):
+        raise InvalidInput("automata must have the same letters to be compared on words")
+    columns = [other.letter_names.index(name) for name in one.letter_names]
+    first = one.start, other.start
+    if empty and mine[first[0]] != theirs[first[1]]:
+        return ()
+    words: dict[tuple[int, int], tuple[tuple[int, int], int] | None] = {first: None}
+    for pair in (queue := [first]):  # grows during iteration
+        for letter, column in enumerate(columns):
+            after = one.step(pair[0], letter), other.step(pair[1], column)
+            if mine[after[0]] != theirs[after[1]]:
+                return (*word_along(words.__getitem__, pair), letter)
+            if after not in words:
+                words[after] = (pair, letter)
+                queue.append(after)
+    return None
+
+
 def forget_observation(automaton: Semiautomaton) -> Semiautomaton:
     """The automaton without its observation map, so that any congruence has a quotient."""
     return Semiautomaton(automaton.table, automaton.start, automaton.state_names, automaton.letter_names)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.brackets import dyck
-from krohn.automata.files import automaton_from_payload, load_automaton
+from krohn.automata.files import FILES, automaton_from_payload, load_automaton
 from krohn.automata.gridworlds import grid
 from krohn.automata.groups import cyclic, dihedral, quaternion
 from krohn.automata.observations import boundary, by_number, first_element, stack_top
@@ -192,7 +192,7 @@ class Zoo(Rows[str]):
                 for one in families()
             ],
         )
-        also = "Also: AxB (direct product), regex:PATTERN, table:ROWS, file.json, file.jff (JFLAP)."
+        also = "Also: AxB (direct product), regex:PATTERN, table:ROWS, files (" + " ".join(FILES) + ")."
         return f"{named}\n\n{forms}\n\n{also}\nLetters of one: krohn zoo NAME"
 
 
@@ -257,10 +257,10 @@ def _build_named(name: str) -> tuple[Family, Semiautomaton]:
             except LimitExceeded as error:
                 raise LimitExceeded(f"{error}{_near(name)}") from error
     if os.path.isdir(name):
-        raise UnknownName(f"an automaton must be a name or a file; {name[:60]!r} is a folder")
+        raise UnknownName(f"an automaton must be a name or a file; {name[:60]!r} is a folder{_near(name)}")
     raise UnknownName(
         "an automaton must be named as krohn zoo lists it (S4, Dyck4,2, C2xC3), or be regex:PATTERN, "
-        f"table:ROWS or a path/to/file.json or .jff; got {name[:60]!r}{_near(name)}"
+        f"table:ROWS or a file ({' '.join(FILES)}); got {name[:60]!r}{_near(name)}"
     )
 
 
@@ -283,9 +283,6 @@ def _is_pattern(text: str) -> bool:
     except KrohnError:
         return False
 
-
-FILES = (".json", ".jff")
-"""Extensions that mark a string as a file name."""
 
 AutomatonLike = Semiautomaton | str | os.PathLike[str] | Mapping[Any, Any] | Sequence[Any] | npt.NDArray[Any]
 """What every public function accepts where it needs an automaton."""

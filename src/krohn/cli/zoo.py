@@ -14,7 +14,9 @@ from krohn.cli.output import emit, json_option, note
 @click.argument("spec", required=False)
 @click.option("--svg", type=OutputFile(".svg"), help="Draw the automaton into this file.")
 @click.option(
-    "--out", type=OutputFile(".json", ".jff"), help="Write the automaton: F.json, or F.jff for JFLAP."
+    "--out",
+    type=OutputFile(".json", ".jff", ".att", ".dot"),
+    help="Write the automaton: F.json, F.jff, F.att or F.dot.",
 )
 @json_option
 def command(spec: str | None, svg: Path | None, out: Path | None, as_json: bool) -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import torch
 
 from krohn.automata.observed import with_target
+from krohn.automata.quotients import difference_word
 from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.extras import to_install
@@ -271,17 +272,7 @@ def separating_word(one: Semiautomaton, other: Semiautomaton) -> tuple[int, ...]
     """
     if set(one.letter_names) != set(other.letter_names):
         return ()
-    theirs = [other.letter_names.index(name) for name in one.letter_names]
-    words: dict[tuple[int, int], tuple[int, ...]] = {(one.start, other.start): ()}
-    for pair in (queue := list(words)):  # grows during iteration
-        for letter, same in enumerate(theirs):
-            after = one.step(pair[0], letter), other.step(pair[1], same)
-            if one.outputs[after[0]] != other.outputs[after[1]]:
-                return (*words[pair], letter)
-            if after not in words:
-                words[after] = (*words[pair], letter)
-                queue.append(after)
-    return None
+    return difference_word(one, other, one.outputs, other.outputs, empty=False)
 
 
 def _learn(answers: Answers, levels: Levels, max_states: int) -> Semiautomaton:
