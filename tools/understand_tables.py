@@ -18,8 +18,10 @@ from typing import Any
 import torch
 from known_algorithms import ALGORITHMS, cells, variables_of
 
-from krohn.lab.interpret.report import Report
+from krohn.lab.interpret.findings import Finding, Share
+from krohn.lab.interpret.report import Report, verdict
 from krohn.lab.interpret.understand import understand
+from krohn.lab.interpret.variables import Variable
 from krohn.lab.suite.building import build
 from krohn.lab.suite.catalogue import entries
 
@@ -209,8 +211,60 @@ def windows_table() -> str:
     return markdown([*head, "heads that look back, by block"], body)
 
 
+def share(given: dict[str, float] | None) -> Share | None:
+    return None if given is None else Share(**given)
+
+
+def report_of(payload: dict[str, Any]) -> Report:
+    """The report of a record: its verdict is what krohn says of these numbers today."""
+    variables = []
+    measured = ("layer", "baseline", "selectivity", "chance", "role", "dimension", "ridge", "pairs", "alike")
+    for rows in by_name(payload).values():
+        about = {key: rows[0][key] for key in ("name", "family", "text")}
+        findings = []
+        for row in rows:
+            plain = (
+                "layer",
+                "baseline",
+                "selectivity",
+                "chance",
+                "role",
+                "dimension",
+                "ridge",
+                "pairs",
+                "alike",
+            )
+            causal = None if row["causal"] is None else Share(row["causal"], *row["causal_interval"])
+            findings.append(
+                Finding(
+                    **{key: row[key] for key in measured},
+                    probe=Share(row["probe"], *row["probe_interval"]),
+                    causal=causal,
+                    stays=share(row["stays"]),
+                    rest=share(row["rest"]),
+                    controls={name: Share(**control) for name, control in row["controls"].items()},
+                    final=row["layer"] == payload["layers"],
+                )
+            )
+        aliases = tuple(rows[0]["aliases"])
+        variable = Variable(**about, values=lambda readings: readings.states, roles={}, aliases=aliases)
+        variables.append((variable, tuple(findings)))
+    kinds = ("state", "letter")
+    plain = ("network", "kind", "automaton", "length", "layers", "dim", "seed", "effort")
+    return Report(
+        **{key: payload[key] for key in plain},
+        accuracy=Share(**payload["accuracy"]),
+        variables=tuple(variables),
+        whole=tuple({kind: Share(**row[kind]) for kind in kinds} for row in payload["whole"]),
+        heads=(),
+        notes=tuple(payload["notes"]),
+    )
+
+
 def verdicts() -> str:
-    return "\n".join(f"- **{stored(name)['automaton']}**: {stored(name)['verdict']}" for name in KEPT)
+    """The verdicts on the kept networks, made again from what was measured."""
+    reports = [report_of(stored(name)) for name in KEPT]
+    return "\n".join(f"- **{one.automaton}**: {verdict(one)}" for one in reports)
 
 
 def returned() -> str:

@@ -17,6 +17,7 @@ from krohn.lab.interpret.findings import Amount, Finding, Share
 from krohn.lab.interpret.readings import Readings
 from krohn.lab.interpret.report import Report, heat_map, html, status, verdict, write_page
 from krohn.lab.interpret.stages import stages_of_transformer
+from krohn.lab.interpret.understand import CONTROLS
 from krohn.lab.interpret.variables import Variable, letter_variable, state_variable
 from network.naive_transformer import random_transformer
 
@@ -53,6 +54,14 @@ PLAIN = Finding(
         ({"causal": HALF, "final": True}, "read-out"),
         ({"causal": Share(0.55, 0.5, 0.6)}, "readable"),
         ({"causal": HALF, "controls": {"random": NEVER, "untrained": Share(0.6, 0.5, 0.62)}}, "readable"),
+        *[
+            ({"controls": {**dict.fromkeys(CONTROLS, NEVER), name: SURE}}, "as a control")
+            for name in CONTROLS
+        ],
+        ({"controls": {"shuffled": SURE}, "alike": True}, "as a control"),
+        ({"controls": {"shuffled": SURE}, "final": True}, "as a control"),
+        ({"controls": {"shuffled": Share(0.9, 0.8, 0.97)}}, "as a control"),
+        ({"controls": {"shuffled": Share(0.9, 0.8, 0.969)}}, "held"),
         ({"causal": HALF, "chance": 0.61}, "readable"),
         ({"causal": HALF, "chance": 0.61, "role": "moved"}, "partly"),
         ({"causal": HALF, "chance": None}, "partly"),
@@ -145,6 +154,18 @@ def test_a_verdict_keeps_apart_what_is_held_alike_and_partly_held() -> None:
         "State after block 2, causal 100% [97–100]. Indistinguishable from the state: parity after block 1, "
         "causal 100% [97–100]. Partly: level after block 1, causal 70% [62–77]."
     ) in text
+
+
+def test_a_verdict_names_the_control_that_does_as_well() -> None:
+    controls = {"random": NEVER, "shuffled": Share(0.95, 0.9, 0.98), "untrained": HALF}
+    actual = [(letter_variable(), rows(0)), (variable("window", "scan"), rows(1, 2, controls=controls))]
+    text = verdict(report_with(*actual))
+    assert text.startswith(
+        "The network is right after 87.50% of the letters and computes perhaps, as swaps of a control are "
+        "followed too, with the window (block 1). Nothing is held that the algebra names. "
+        "Followed no more than a control: window after blocks 1–2, causal 100% [97–100], shuffled 95% [90–98]"
+    )
+    assert "a scan" not in text.lower()
 
 
 def test_families_without_a_finding_are_named_with_their_best_share() -> None:

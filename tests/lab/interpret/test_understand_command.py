@@ -28,12 +28,13 @@ def test_the_json_has_variables_heads_and_a_verdict(
     window = [entry for entry in report["variables"] if entry["name"] == "map of the last 2 letters"]
     assert [entry["layer"] for entry in window] == [0, 1, 2]
     assert window[1]["causal"] == 1.0
-    assert window[1]["status"] == "held"
+    assert window[1]["status"] == "as a control"  # the position holds nothing else: any subspace does
+    assert window[1]["controls"]["shuffled"]["value"] == 1.0
     assert window[0]["causal"] < 0.1
     assert [head["nearest"] for head in report["heads"]] == ["1 back", "itself", "2 back", "itself"]
     assert "map of the last 2 letters after block 1, causal 100%" in report["verdict"]
     text = page.read_text()
-    first = "The network is right after every letter tried and computes with "
+    first = "The network is right after every letter tried and computes "
     assert report["verdict"].startswith(first)
     assert report["verdict"].split(". ")[0] in text
     assert '<table class="map">' in text

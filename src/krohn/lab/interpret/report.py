@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 HELD_FROM = 0.9
-"""Lower end of the causal interval, and share of quiet swaps, from which a variable is said to be held."""
+"""Lower end of the causal interval, and share of quiet swaps, from which a variable is said to be held, if
+that end is above the upper end of every control."""
 
 PARTLY_FROM = 0.5
 ABOVE_CHANCE = 0.1
@@ -90,9 +91,10 @@ class Report:
 
 
 def status(finding: Finding) -> str:
-    """``held``, ``with the state``, ``read-out``, ``partly``, ``readable`` (by a probe only) or ``no``.
+    """``held``, ``with the state``, ``as a control``, ``read-out``, ``partly``, ``readable`` or ``no``.
 
     ``with the state``: swaps follow, but no pair of words separates the variable from the state itself.
+    ``as a control``: swaps follow, but no more than those of a control. ``readable``: by a probe only.
     ``read-out``: swaps follow after the last block, which shows how the state is written, not how it is
     computed.
     """
@@ -104,9 +106,11 @@ def status(finding: Finding) -> str:
 def _status(finding: Finding) -> str:
     if finding.causal is not None:
         quiet = 1.0 if finding.stays is None else finding.stays.value
-        if finding.causal.low >= HELD_FROM and quiet >= HELD_FROM:
-            return "with the state" if finding.alike else "held"
         beyond = max((share.high for share in finding.controls.values()), default=0.0)
+        if finding.causal.low >= HELD_FROM and quiet >= HELD_FROM:
+            if finding.causal.low <= beyond:
+                return "as a control"
+            return "with the state" if finding.alike else "held"
         lucky = finding.causal.value - (finding.chance or 0.0) < ABOVE_CHANCE
         moved = finding.role.startswith("moved")  # then few answers are possible: chance is uninformative
         if finding.causal.low > max(PARTLY_FROM, beyond) and quiet >= PARTLY_FROM and (moved or not lucky):
@@ -141,9 +145,11 @@ def verdict(report: Report) -> str:
     held = [text for variable, rows in report.variables for text in _held(variable, rows, "held")]
     alike = [text for variable, rows in report.variables for text in _held(variable, rows, "with the state")]
     partly = [text for variable, rows in report.variables for text in _held(variable, rows, "partly")]
+    chance = [text for variable, rows in report.variables for text in _held(variable, rows, "as a control")]
     parts = [sentence(report), "; ".join(held) if held else "nothing is held that the algebra names"]
     parts += [f"indistinguishable from the state: {'; '.join(alike)}"] if alike else []
     parts += [f"partly: {'; '.join(partly)}"] if partly else []
+    parts += [f"followed no more than a control: {'; '.join(chance)}"] if chance else []
     parts += [*_missing(report), *_whole(report)]
     return ". ".join(part[0].upper() + part[1:] for part in parts) + "."
 
@@ -154,6 +160,7 @@ HOW = {
     "with": "held",
     "with what no pair of words tells from the state:": "with the state",
     "in part with": "partly",
+    "perhaps, as swaps of a control are followed too, with": "as a control",
 }
 """What the first sentence says of variables, and which status they have; the first that some variable has."""
 
@@ -194,7 +201,11 @@ def _held(variable: Variable, rows: tuple[Finding, ...], wanted: str) -> Iterato
         worst = min(group, key=lambda row: row.causal.value if row.causal else 0.0)
         where = _layers(group[0].layer, group[-1].layer)
         assert worst.causal is not None
-        yield f"{variable.title} {where}, causal {_percent(worst.causal)}"
+        text = f"{variable.title} {where}, causal {_percent(worst.causal)}"
+        if wanted == "as a control":
+            name, share = max(worst.controls.items(), key=lambda pair: pair[1].high)
+            text += f", {name} {_percent(share)}"
+        yield text
 
 
 def _trivial(variable: Variable, row: Finding) -> bool:
@@ -232,7 +243,7 @@ def _missing(report: Report) -> Iterator[str]:
     """For each family without a held variable, its best score, and whether a probe reads it."""
     for family, text in FAMILIES.items():
         rows = [(v, row) for v, result in report.variables if v.family == family for row in result]
-        if not rows or any(status(row) in ("held", "with the state", "partly") for _, row in rows):
+        if not rows or any(status(row) in HOW.values() for _, row in rows):
             continue
         asked = [(v, row) for v, row in rows if row.causal is not None and not row.final]
         also = _read_alone(rows)
@@ -269,13 +280,15 @@ HEADER = {
 """Columns of the heads, and what they mean."""
 STYLE = """th{max-width:11rem}.map{border-spacing:1px}.map small{font-size:.6rem}
 .map td{text-align:center;min-width:2.6rem;border:2px solid transparent}
-.map .held{border-color:#cc3311}.map .with{border:2px dashed #cc3311}"""
+.map .held{border-color:#cc3311}.map .with{border:2px dashed #cc3311}
+.map .as{border:2px dotted #888888}"""
 LEGEND = (
     "A cell is the share of swaps after which the network says what the algebra predicts; below it the "
-    "accuracy of a linear probe. A red frame: held (lower end of the 95% interval at least 90%); dashed: no "
-    "pair of words tells it from the state itself. Point at a cell for its interval and controls."
+    "accuracy of a linear probe. A red frame: held (lower end of the 95% interval at least 90% and above "
+    "every control); dashed: no pair of words tells it from the state; dotted: a control does as well. Point "
+    "at a cell for its interval and controls."
 )
-MARKS = {"held": "*", "with the state": "="}
+MARKS = {"held": "*", "with the state": "=", "as a control": "~"}
 """Beside a share in the terminal; on the page these have a frame."""
 
 
@@ -388,7 +401,7 @@ def _text(payload: dict[str, Any]) -> str:
         "",
         table(["causal, %", *_columns(payload)], rows),
         "causal: share of swaps of the variable that the output follows; * the block holds it, = no pair of",
-        "words tells it from the state itself, · no swap predicts another answer",
+        "words tells it from the state itself, ~ a control does as well, · no swap predicts another answer",
     ]
     for what in ("state", "letter"):
         shares = " ".join(f"{100 * row[what]['value']:.0f}" for row in payload["whole"])
