@@ -15,6 +15,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.proving.recurrent import run_all
+from krohn.recurrent.one_step import deltanet
 from krohn.recurrent.recurrent_network import RecurrentNetwork
 from krohn.recurrent.verdicts import verdicts
 
@@ -69,6 +70,16 @@ def test_the_rows_follow_the_groups(spec) -> None:
     assert [result[name] for name in (*NAMES, "rank-one (RWKV-7)")] == EXPECTED[spec]
     assert result["LSTM"] == result["GRU"] == result["PD-SSM"] == (True, 1, 1)
     assert result["Transformer, fixed depth"][0] is (spec != "S5")
+
+
+def test_blocks_take_the_layers_that_the_construction_has() -> None:
+    """A ring of five with a reset: up to four swaps, so blocks of four letters: 2 layers count, 5 work."""
+    moves = [[(place + 1) % 5 for place in range(5)], [0] * 5]
+    ring = Semiautomaton.from_letters(moves)
+    assert rows(ring)["DeltaNet [0, 2]"] == (True, 7, 1)
+    assert deltanet(ring).layers == 7
+    # All maps of five points have four levels with up to four swaps: too many values to build.
+    assert rows(krohn.zoo("T5"))["DeltaNet [0, 2]"] == (True, 2 + 4 * 5, 1)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -51,7 +51,7 @@ _OF_SOLIDS = (("S", 3), ("A", 4), ("S", 4), ("A", 5))
 """Groups of rotations of space beside cyclic and dihedral ones: S3, which is D6, and those of solids."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FamilyVerdict:
     """One family.
 
@@ -69,9 +69,9 @@ class FamilyVerdict:
 
     name: str
     can: bool | None
-    layers: int | None
-    steps: int | None
-    margin: bool | None
+    layers: int | None = None
+    steps: int | None = None
+    margin: bool | None = None
     reason: str
     source: str
     assumptions: str = FINITE
@@ -80,6 +80,35 @@ class FamilyVerdict:
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self)
+
+
+def able(
+    name: str,
+    reason: str,
+    source: str,
+    *,
+    layers: int | None,
+    steps: int | None = 1,
+    assumptions: str = FINITE,
+    least: bool = False,
+) -> FamilyVerdict:
+    """A family that tracks the automaton, its states apart by a fixed distance on words of every length."""
+    return FamilyVerdict(
+        name=name,
+        can=True,
+        layers=layers,
+        steps=steps,
+        margin=True,
+        reason=reason,
+        source=source,
+        assumptions=assumptions,
+        least=least,
+    )
+
+
+def unable(name: str, reason: str, source: str, *, assumptions: str = FINITE) -> FamilyVerdict:
+    """A family that cannot track the automaton, under its assumptions."""
+    return FamilyVerdict(name=name, can=False, reason=reason, source=source, assumptions=assumptions)
 
 
 def verdicts(
@@ -110,9 +139,9 @@ class _Rows:
             self.deltanet(),
             self.deltaproduct(),
             self.rankone(),
-            self.single("PD-SSM", f"{column}, {states} dimensions", TERZIC),
-            self.single("LSTM", units, OURS),
-            self.single("GRU", units, OURS),
+            able("PD-SSM", f"{column}, {states} dimensions", TERZIC, layers=1),
+            able("LSTM", units, OURS, layers=1),
+            able("GRU", units, OURS, layers=1),
             self.fixed_precision(),
             self.transformer(),
         )
@@ -166,22 +195,22 @@ class _Rows:
         self, name: str, obstacle: str | None, of_group: Callable[[PermutationGroup], int], source: str
     ) -> FamilyVerdict:
         if obstacle is not None:
-            return FamilyVerdict(name, False, None, None, None, obstacle, source)
+            return unable(name, obstacle, source)
         how = "a layer for each step of the groups' series, along the cascade"
         least = self.analysis.is_group and name.startswith("diagonal")
-        return FamilyVerdict(name, True, self.layers(of_group), 1, True, how, source, SHIFTED, least)
+        return able(name, how, source, layers=self.layers(of_group), assumptions=SHIFTED, least=least)
 
     def deltanet(self) -> FamilyVerdict:
         name = "DeltaNet [0, 2]"
         if self.analysis.is_group and self.swaps() <= 1:
             how = "every letter is a transposition: one reflection"
-            return FamilyVerdict(name, True, 1, 1, True, how, SIEMS)
+            return able(name, how, SIEMS, layers=1)
         built, how = self.built_deltanet()
         known, why = self.published_deltanet()
         if known is not None and (built is None or known < built):
             have = "" if built is None else f"; the construction here takes {built}"
-            return FamilyVerdict(name, True, known, 1, True, f"{why}, as published{have}", SIEMS, SHIFTED)
-        return FamilyVerdict(name, True, built, 1, True, how, OURS, SHIFTED)
+            return able(name, f"{why}, as published{have}", SIEMS, layers=known, assumptions=SHIFTED)
+        return able(name, how, OURS, layers=built, assumptions=SHIFTED)
 
     def built_deltanet(self) -> tuple[int | None, str]:
         """Layers of the constructions in docs/proofs.md, and how they work."""
@@ -241,18 +270,18 @@ class _Rows:
             if swaps > 2 and self._is_of_rotations():  # the trivial group has no row there
                 group = self.analysis.groups[0].name
                 how = f"each letter as two reflections: {group} is a group of rotations of space"
-                return FamilyVerdict(name, True, 1, 2, True, how, SIEMS)
+                return able(name, how, SIEMS, layers=1, steps=2)
             how = f"each letter as reflections that swap two of {len(self.points[0])} points"
-            return FamilyVerdict(name, True, 1, swaps, True, how, SIEMS)
+            return able(name, how, SIEMS, layers=1, steps=swaps)
         how = "one layer for each level of the cascade"
         if self.cascade is None:
-            return FamilyVerdict(name, True, None, None, True, how, OURS)
+            return able(name, how, OURS, layers=None, steps=None)
         levels, steps = self.cascade.num_levels, max(1, *(size - 1 for size in self.cascade.sizes))
         how += "; resets by the gate"
         if levels > 1 and self.pair is not None:
             first, second = (" ".join(self.automaton.letter_names[a] for a in word) for word in self.pair)
             how += f"; not one layer with a fixed margin: {first} and {second} are idempotents with one image"
-        return FamilyVerdict(name, True, levels, steps, True, how, OURS)
+        return able(name, how, OURS, layers=levels, steps=steps)
 
     def rankone(self) -> FamilyVerdict:
         steps = max(1, *(len(swaps_and_merges(letter)) for letter in self.automaton.letters))
@@ -262,10 +291,7 @@ class _Rows:
             steps, how = product.steps, "as DeltaProduct, whose steps are a special case"
         if steps > 1:
             how += "; RWKV-7 itself takes one step for each letter"
-        return FamilyVerdict("rank-one (RWKV-7)", True, 1, steps, True, how, OURS)
-
-    def single(self, name: str, how: str, source: str) -> FamilyVerdict:
-        return FamilyVerdict(name, True, 1, 1, True, how, source)
+        return able("rank-one (RWKV-7)", how, OURS, layers=1, steps=steps)
 
     def fixed_precision(self) -> FamilyVerdict:
         """Past temporal logic equals partially ordered automata; a state may add the letter just read.
@@ -277,20 +303,22 @@ class _Rows:
         cycle = _cycle(self.automaton)
         if cycle is None:
             how = "no word leads back to what it left, but for the letter just read: past temporal logic"
-            return FamilyVerdict(name, True, None, None, None, how, LI, FIXED)
+            return FamilyVerdict(name=name, can=True, reason=how, source=LI, assumptions=FIXED)
         first, second = (self.automaton.state_names[state] for state in cycle)
         how = f"words lead from {first} to {second} and back; past temporal logic never returns"
-        return FamilyVerdict(name, False, None, None, None, how, LI, FIXED)
+        return unable(name, how, LI, assumptions=FIXED)
 
     def transformer(self) -> FamilyVerdict:
         name = "Transformer, fixed depth"
         obstacle = self.not_solvable()
         if obstacle is None:
             how = "every group inside is solvable"
-            return FamilyVerdict(name, True, self.known, None, None, how, LIU, LOGARITHMIC)
+            return FamilyVerdict(
+                name=name, can=True, layers=self.known, reason=how, source=LIU, assumptions=LOGARITHMIC
+            )
         group = obstacle.split(" inside")[0]
         why = f"{group} inside is not solvable: not unless TC⁰ = NC¹, MLPs being of fixed depth too"
-        return FamilyVerdict(name, False, None, None, None, why, LIU, UNLESS)
+        return unable(name, why, LIU, assumptions=UNLESS)
 
 
 def _cycle(automaton: Semiautomaton) -> tuple[int, int] | None:
