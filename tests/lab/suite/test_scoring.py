@@ -62,6 +62,24 @@ def test_a_file_of_scores_alone_is_a_ranking(
         assert says in capsys.readouterr().out.splitlines()[0]
 
 
+def test_a_curve_counts_edges_of_the_true_circuit_and_the_others(folder: Path) -> None:
+    """By sets of names: the share of true edges among the top ones, and of the edges that are not true."""
+    known, scores = Known(folder), np.random.default_rng(3)
+    graph, truth = known.graph, json.loads((folder / "circuit.json").read_text())["edges"]
+    circuit = Circuit(graph, scores.random(graph.possible.shape), np.zeros_like(graph.possible))
+    true = {name for name in graph.edges if truth.get(name, {}).get("in_graph")}
+    false = set(graph.edges) - true
+    assert true
+    assert false
+    order = sorted(graph.edges, key=lambda name: -circuit.ranking[graph.edges[name]])
+    curve = krohn.suite.score(folder, circuit=circuit).curve
+    assert curve.share == list(SHARES)
+    for place, share in enumerate(SHARES):
+        chosen = set(order[: int(share * len(order))])
+        assert curve.true_positive[place] == pytest.approx(len(chosen & true) / len(true))
+        assert curve.false_positive[place] == pytest.approx(len(chosen & false) / len(false))
+
+
 def test_circuits_of_several_sizes_have_the_curve_of_the_ranking_that_they_come_from(
     folder: Path, tmp_path: Path
 ) -> None:

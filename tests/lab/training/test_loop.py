@@ -11,6 +11,7 @@ from krohn.lab.training.config import EvaluationConfig, OptimizerConfig, RunConf
 from krohn.lab.training.directory import read_config, read_weights
 from krohn.lab.training.loop import TrainResult, train
 from krohn.lab.training.metrics import HeldOut, History, read_step_by_step, scores_of
+from krohn.lab.training.run import Run
 from krohn.lab.training.state import TrainState
 from krohn.lab.training.trained_network import TrainedNetwork
 from lab.training.small_runs import LINE, run_steps, small_run, stepper_of
@@ -174,6 +175,23 @@ def test_what_is_watched_of_a_scratchpad_bounds_what_it_does_step_by_step() -> N
     for replicate, entry in enumerate(result.replicates):
         assert max(row["accuracy"][replicate] for row in result.curves) <= entry["accuracy"]
         assert entry["final"]["step"] == 40
+
+
+def test_final_scores_of_a_scratchpad_are_those_of_the_final_weights(tmp_path: Path) -> None:
+    """A rate that is too high: later weights are worse than the best ones, and have scores of their own."""
+    config = small_run(
+        task=TaskConfig(spec="line", length=6, scratchpad=True),
+        optimizer=OptimizerConfig(lr=(0.3,), warmup=0, batch=8, clip=None),
+        steps=60,
+        replicates=3,
+    )
+    result = run(config, directory=tmp_path)
+    again = Run(config, LINE, torch.device("cpu"), tmp_path)  # reads what was saved at the end
+    weights = again.cast_weights(again.standing.by_replicate(again.standing.state.average))
+    final = again.held_out.judge(again.network, weights)
+    for replicate, entry in enumerate(result.replicates):
+        assert entry["final"]["accuracy"] == pytest.approx(float(final.token[replicate]))
+    assert any(entry["final"]["accuracy"] != entry["accuracy"] for entry in result.replicates)
 
 
 def test_the_callers_evaluation_gets_the_best_weights() -> None:
