@@ -39,7 +39,6 @@ sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).par
 from compiled_mutants import OTHERS, OUTCOMES, Row, read_log, table  # noqa: E402
 
 EXPORTS = (("C2", 6), ("FlipFlop", 8), ("Grid4", 6), ("D6", 6), ("abab", 8))
-FORMATS = ("hf", "transformer-lens")
 RECURRENT = ("deltaproduct", "deltanet", "diagonal", "rankone", "lstm", "gru")
 TRACKED = ("FlipFlop", "C2", "C3")
 DTYPES = ("float32", "bfloat16")
@@ -236,30 +235,6 @@ def stock_logits(net: Net, ids: np.ndarray) -> Any:
     return model(torch.from_numpy(ids)).logits
 
 
-def lens_logits(net: Net, ids: np.ndarray) -> Any:
-    """Logits of an export for TransformerLens, written out in torch: no LayerNorm, weights out × in."""
-    import torch
-    from torch.nn.functional import linear, scaled_dot_product_attention
-
-    w = {name: torch.tensor(value) for name, value in net.tensors.items()}
-    heads, width = net.configuration["n_heads"], net.configuration["d_head"]
-
-    def made(name: str, read: torch.Tensor) -> torch.Tensor:
-        return linear(read, w[f"{name}.weight"], w[f"{name}.bias"])
-
-    x = w["embed.weight"][torch.from_numpy(ids)] + w["pos_embed.weight"][: ids.shape[1]]
-    for block in (f"blocks.{index}" for index in range(net.configuration["n_layers"])):
-        q, k, v = (
-            made(f"{block}.attn.{part}", x).unflatten(-1, (heads, width)).transpose(1, 2) for part in "qkv"
-        )
-        x = x + made(
-            f"{block}.attn.o",
-            scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2),
-        )
-        x = x + made(f"{block}.mlp.out", made(f"{block}.mlp.in", x).relu())
-    return made("unembed", x)
-
-
 def right_in_torch(net: Net, spec: str, length: int) -> bool:
     """Whether all short words, and many long ones, are answered rightly."""
     import torch
@@ -274,7 +249,7 @@ def right_in_torch(net: Net, spec: str, length: int) -> bool:
     ids = np.concatenate([prompt, np.array(marks["letters"])[words]], axis=1)
     try:
         with torch.no_grad():
-            logits = (stock_logits if net.kind == "gpt2" else lens_logits)(net, ids)[:, prompt.shape[1] :]
+            logits = stock_logits(net, ids)[:, prompt.shape[1] :]
     except (RuntimeError, ValueError):
         return False  # no network any more
     wanted = np.array(marks["states"])[krohn.simulate(automaton, words)]
@@ -350,8 +325,7 @@ def cases() -> Iterator[tuple[str, str]]:
     from recurrent.test_lacking import KINDS_OF_MUTANTS
 
     for kind in CHANGES:
-        forms = FORMATS[:1] if "gain" in kind or "variance" in kind else FORMATS  # LayerNorm
-        yield from ((f"{spec} {to} T={length}", kind) for spec, length in EXPORTS for to in forms)
+        yield from ((f"{spec} hf T={length}", kind) for spec, length in EXPORTS)
     for kind in KINDS_OF_MUTANTS:
         yield from ((f"{spec} {architecture}", kind) for spec in TRACKED for architecture in RECURRENT)
 
@@ -370,8 +344,8 @@ def report(rows: list[Row]) -> str:
     minutes = sum(row["seconds"] for row in rows) / 60
     head = (
         f"{OTHERS}\n\nWritten by `research/folder_mutants.py`: {total:,} mutants in {minutes:.0f} minutes of "
-        "processor time. Exports for\n`transformers` are judged by its stock class, those for "
-        "TransformerLens by torch, recurrent networks by torch's cells or by\nthe training architecture, in "
+        "processor time. Exports\nare judged by the stock class of `transformers`, "
+        "recurrent networks by torch's cells or by\nthe training architecture, in "
         "float32 and bfloat16. What is no network any more counts as wrong. The last column must be 0."
     )
     return "\n\n".join([head, *(table(name, counted) for name, counted in tables.items())])

@@ -213,7 +213,7 @@ def _network_command(rng: random.Random, kind: str, network: str) -> Case:
             [[], ["--dtype", "float32"], ["--dtype", "bfloat16"], ["--explain"], ["--automaton", "C2"]]
         )
     elif name == "export":
-        words += ["--to", rng.choice(["hf", "transformer-lens", "onnx"]), "--out", "new"]
+        words += ["--to", rng.choice(["hf", "onnx"]), "--out", "new"]
     elif name == "run":
         words += ["--dtype", rng.choice(["float64", "float32", "float16", "bfloat16"])]
     elif name == "compile":  # into the directory with the damaged file
@@ -235,7 +235,7 @@ def run_directory(rng: random.Random, folder: Path) -> Case:
     words = rng.choice(
         [
             ["verify", "run"],
-            ["export", "run", "--to", "transformer-lens", "--out", "new"],
+            ["export", "run", "--to", "hf", "--out", "new"],
             ["train", "--config", "run/config.json", "--device", "cpu"],
             ["train", "--config", "run/config.json", "--device", "cpu", "--out", "run"],
         ]

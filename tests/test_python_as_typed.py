@@ -131,7 +131,7 @@ def test_wrong_arguments_are_refused_in_one_line(network: krohn.CompiledNetwork,
     calls = [
         (lambda: krohn.export(network, "hf"), r"missing .* 'out'; it takes \(network, to, out, "),
         (lambda: krohn.export(network, tmp_path, to="hf"), "multiple values for argument 'to'"),
-        (lambda: krohn.export(network, tmp_path, "hf"), "a format must be one of hf, onnx, transformer-lens"),
+        (lambda: krohn.export(network, tmp_path, "hf"), "a format must be one of hf, onnx; got"),
         (lambda: krohn.export(network, "hf", tmp_path, prof=True), "unexpected keyword argument 'prof'"),
         (lambda: krohn.analyze(), "missing .* 'automaton'"),
         (lambda: krohn.explore("C2", lenght=4), "unexpected keyword argument 'lenght'"),
@@ -268,11 +268,11 @@ def test_a_float_format_has_its_short_name_and_its_torch_type(
 def test_several_formats_are_exported_as_by_the_command(
     network: krohn.CompiledNetwork, tmp_path: Path
 ) -> None:
-    for number, formats in enumerate(("hf,transformer-lens", ["hf", "transformer-lens"])):
+    for number, formats in enumerate(("hf,onnx", ["hf", "onnx"])):
         out = tmp_path / str(number)
         exports = krohn.export(network, formats, out, proof=False)
-        assert [one.to for one in exports] == ["hf", "transformer-lens"]
-        assert sorted(path.name for path in out.iterdir()) == ["hf", "transformer-lens"]
+        assert [one.to for one in exports] == ["hf", "onnx"]
+        assert sorted(path.name for path in out.iterdir()) == ["hf", "onnx"]
     with pytest.raises(krohn.KrohnError, match=r"a format must be one of .*got 'nonsense'"):
         krohn.export(network, "hf,nonsense", tmp_path / "none")
 

@@ -6,7 +6,6 @@ python tools/export_table.py --proofs   # which exports of the 19 are proved at 
 """
 
 import argparse
-import json
 import tempfile
 import time
 from collections.abc import Callable
@@ -50,17 +49,6 @@ def by_transformers(folder: Path, decoder: Decoder, words: Words) -> Words:
         return model(torch.tensor(decoder.token_ids(words))).logits.argmax(-1).numpy()
 
 
-def by_transformer_lens(folder: Path, decoder: Decoder, words: Words) -> Words:
-    import torch
-    from safetensors.torch import load_file
-    from transformer_lens.model_bridge import TransformerBridge
-
-    bridge = TransformerBridge.boot_native(json.loads((folder / "config.json").read_text()))
-    bridge.load_state_dict(load_file(folder / "model.safetensors"))
-    with torch.no_grad():
-        return bridge(torch.tensor(decoder.token_ids(words))).argmax(-1).numpy()
-
-
 def by_onnxruntime(folder: Path, decoder: Decoder, words: Words) -> Words:
     import onnxruntime
 
@@ -70,7 +58,6 @@ def by_onnxruntime(folder: Path, decoder: Decoder, words: Words) -> Words:
 
 READERS: dict[str, Reader] = {
     "hf": by_transformers,
-    "transformer-lens": by_transformer_lens,
     "onnx": by_onnxruntime,
 }
 

@@ -32,7 +32,7 @@ Networks
     report            what ``krohn compile`` prints about a network
     verify            whether a network is proved right on every word, rounding included
     Verification      its result: what is proved, what is not
-    export, Exported  a network for transformers, TransformerLens or ONNX
+    export, Exported  a network for transformers or ONNX
     explore, Page     the page that runs networks in a browser
     circuit, Circuit  a network as threshold gates
 Training

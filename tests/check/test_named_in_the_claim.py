@@ -132,17 +132,14 @@ def test_no_tokenizer_is_part_of_the_claim(
     assert "no tokenizer is covered" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("to", ["hf", "transformer-lens"])
-def test_a_bias_of_zeros_must_have_its_length(to: str, tmp_path: Path) -> None:
+def test_a_bias_of_zeros_must_have_its_length(tmp_path: Path) -> None:
     """No reader loads it; what is proved is a network that can be opened."""
-    krohn.export(krohn.compile("C2", length=3), to, tmp_path / "net")
+    krohn.export(krohn.compile("C2", length=3), "hf", tmp_path / "net")
     held = load_file(tmp_path / "net" / "model.safetensors")
-    names = ("transformer.h.0.attn.c_attn.bias", "transformer.ln_f.bias", "blocks.0.attn.k.bias")
-    for name in (*names, "unembed.bias"):
-        if name in held:
-            folder = Path(shutil.copytree(tmp_path / "net", tmp_path / name))
-            save_file({**held, name: held[name][:-1].copy()}, folder / "model.safetensors", {"format": "pt"})
-            assert run(["verify", str(folder)]) == 1
+    for name in ("transformer.h.0.attn.c_attn.bias", "transformer.ln_f.bias"):
+        folder = Path(shutil.copytree(tmp_path / "net", tmp_path / name))
+        save_file({**held, name: held[name][:-1].copy()}, folder / "model.safetensors", {"format": "pt"})
+        assert run(["verify", str(folder)]) == 1
 
 
 @pytest.mark.parametrize("value", [None, "x", [], 1.5])

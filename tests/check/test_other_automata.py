@@ -25,7 +25,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, s
     base = tmp_path_factory.mktemp("folders")
     krohn.save(krohn.compile("C2", length=3), base / "compiled")
     krohn.save(krohn.compile("C2", architecture="deltaproduct"), base / "recurrent")
-    krohn.export(krohn.compile("C2", length=3), "transformer-lens", base / "export")
+    krohn.export(krohn.compile("C2", length=3), "hf", base / "export")
     files = {"compiled": "krohn.json", "recurrent": "recurrent.json", "export": "automaton.json"}
     for kind in files:
         assert run(["verify", str(base / kind), "--out", str(base / f"{kind}.json")]) == 0

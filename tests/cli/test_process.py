@@ -113,7 +113,7 @@ def test_a_sample_that_is_terminated_leaves_nothing_behind(tmp_path: Path) -> No
 def test_a_full_disk_in_an_export_leaves_nothing_behind(tmp_path: Path) -> None:
     save(compile(zoo("C2"), 4), tmp_path / "net")
     out = tmp_path / "out"
-    words = ["export", str(tmp_path / "net"), "--to", "transformer-lens", "--out", str(out)]
+    words = ["export", str(tmp_path / "net"), "--to", "hf", "--out", str(out)]
     done = krohn(*words, shell='ulimit -f 2; "$@"')
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "error: [Errno 27] File too large")
     assert done.stderr.count("error") == 1

@@ -22,9 +22,7 @@ def network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     return tmp_path / "c3"
 
 
-@pytest.mark.parametrize(
-    ("to", "file"), [("hf", "config.json"), ("transformer-lens", "config.json"), ("onnx", "model.onnx")]
-)
+@pytest.mark.parametrize(("to", "file"), [("hf", "config.json"), ("onnx", "model.onnx")])
 def test_it_writes_the_files_it_names(
     network: Path, to: str, file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,7 +70,7 @@ def test_a_network_that_says_nothing_is_not_written(
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (["--to", "hf,gguf"], "'gguf' is not one of hf, onnx, transformer-lens"),
+        (["--to", "hf,gguf"], "'gguf' is not one of hf, onnx (TransformerLens opens the folder of hf)"),
         (["--to", "hf", "--replicate", "0"], "replicate and length are for training runs"),
     ],
 )
@@ -183,11 +181,11 @@ def test_several_formats_go_to_folders_and_share_what_is_run(
     checked = []
     check = module.check
     monkeypatch.setattr(module, "check", lambda *given: checked.append(1) or check(*given))
-    arguments = ["export", str(network), "--to", "onnx,transformer-lens,hf", "--json"]
+    arguments = ["export", str(network), "--to", "onnx,hf", "--json"]
     assert run([*arguments, "--out", str(tmp_path / "out")]) == 0
     payload = json.loads(capsys.readouterr().out)
     assert len(checked) == 2  # with LayerNorm and without
-    assert [one["format"] for one in payload["exports"]] == ["onnx", "transformer-lens", "hf"]
+    assert [one["format"] for one in payload["exports"]] == ["onnx", "hf"]
     for one in payload["exports"]:
         folder = tmp_path / "out" / one["format"]
         assert (one["directory"], one["written"]) == (str(folder), True)

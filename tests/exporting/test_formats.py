@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+import torch
 import transformers
 from onnx.reference import ReferenceEvaluator
 from safetensors import safe_open
 
 import krohn
-from exporting.plain_transformer_lens import native_transformer_lens
 from exporting.unproved import without_proof
 from krohn.errors import InvalidInput
 from krohn.exporting.driver import FORMATS, export_compiled
@@ -21,7 +21,6 @@ from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.hugging_face import hugging_face_files
 from krohn.exporting.onnx_graph import onnx_files
 from krohn.exporting.standard_blocks import twinned_channels
-from krohn.exporting.transformer_lens import transformer_lens_files
 from krohn.network.gpt2.decoder import Decoder, tensor_file, tokenizer_files, vocabulary_of, write_files
 from krohn.network.gpt2.reference import logits
 
@@ -62,19 +61,6 @@ def test_onnx_names_are_in_the_order_of_the_numbers() -> None:
     }
 
 
-@pytest.mark.parametrize("normalized", [True, False])
-def test_the_files_for_transformer_lens_compute_the_decoder(normalized: bool, tmp_path: Path) -> None:
-    model = decoder("Grid9", normalized=normalized)
-    write_files(tmp_path, transformer_lens_files(model, {}))
-    words = words_of("Grid9")
-    actual = native_transformer_lens(tmp_path, model.token_ids(words))[:, len(model.vocabulary.prompt) :]
-    wanted = logits(model, words)
-    np.testing.assert_allclose(actual, wanted, atol=1e-4 * np.abs(wanted).max())
-    np.testing.assert_array_equal(
-        actual.argmax(-1), np.array(model.vocabulary.states)[krohn.simulate(krohn.zoo("Grid9"), words)]
-    )
-
-
 def test_the_tokenizer_reads_letters_puts_the_prompt_first_and_marks_other_names(tmp_path: Path) -> None:
     model = decoder("Grid9", normalized=True)
     files = tokenizer_files(model.vocabulary, model.context)
@@ -103,6 +89,23 @@ def test_names_that_a_tokenizer_cannot_have_are_refused(letters: list[str], matc
         vocabulary_of(letters, ["p"], 1)
 
 
+def streams_of(folder: Path, ids: np.ndarray) -> dict[str, np.ndarray]:
+    """The stream in the middle and at the end of every block, as ``transformers`` computes it."""
+    model, held = transformers.GPT2LMHeadModel.from_pretrained(folder).eval(), {}
+    for number, block in enumerate(model.transformer.h):
+        block.ln_2.register_forward_pre_hook(
+            lambda _, given, number=number: held.update({f"{number} middle": given[0].numpy()})
+        )
+        block.register_forward_hook(
+            lambda _, given, out, number=number: held.update(
+                {f"{number} end": (out[0] if isinstance(out, tuple) else out).numpy()}
+            )
+        )
+    with torch.no_grad():
+        model(torch.tensor(ids))
+    return held
+
+
 @pytest.mark.parametrize(
     ("name", "options"),
     [("S4", {}), ("Grid4", {"dtype": "float64"}), ("Dyck2,2", {})],
@@ -114,11 +117,11 @@ def test_meaning_is_what_the_exported_stream_holds(
     """Every register it names has, in the exported stream, the value the network itself gives it."""
     without_proof(monkeypatch)
     network = krohn.compile(krohn.zoo(name), length=LENGTH, **options, unproved=True)
-    exported = export_compiled(network, ["transformer-lens"])[0]
+    exported = export_compiled(network, ["hf"])[0]
     write_files(tmp_path, exported.files)
     meaning = json.loads((tmp_path / "meaning.json").read_text())
-    word, streams = words_of(name, 1), {}
-    native_transformer_lens(tmp_path, exported.decoder.token_ids(word), streams)
+    word = words_of(name, 1)
+    streams = streams_of(tmp_path, exported.decoder.token_ids(word))
     own = krohn.explain(network, word[0])
     assert [number for layer in meaning["layers"] for number in layer["blocks"]] == list(
         range(exported.decoder.layers)
@@ -128,8 +131,8 @@ def test_meaning_is_what_the_exported_stream_holds(
         assert layer["heads"] == [head.text for head in network.layout.heads[index]]
         first, last = layer["blocks"][0], layer["blocks"][-1]
         for moment, key, hook in (
-            (2 * index + 1, "after_attention", f"blocks.{first}.hook_resid_mid"),
-            (2 * index + 2, "after_mlp", f"blocks.{last}.hook_resid_post"),
+            (2 * index + 1, "after_attention", f"{first} middle"),
+            (2 * index + 2, "after_mlp", f"{last} end"),
         ):
             assert set(own.moments[moment]) <= {entry["name"] for entry in layer[key]}
             for entry in layer[key]:
@@ -140,7 +143,7 @@ def test_meaning_is_what_the_exported_stream_holds(
                     compared += 1
         # After a layer its scratch and its twins are empty again.
         places = [*map(int, meaning["twins"]), *range(*meaning["scratch"])]
-        assert (np.abs(streams[f"blocks.{last}.hook_resid_post"][..., places]) < 1e-2).all()
+        assert (np.abs(streams[f"{last} end"][..., places]) < 1e-2).all()
     assert compared > 4
     dim = network.transformer.dim
     assert list(map(int, meaning["twins"])) == list(range(dim, dim + len(meaning["twins"])))
@@ -153,19 +156,14 @@ def test_meaning_is_what_the_exported_stream_holds(
     ]
 
 
-def test_the_configs_of_gpt2_and_transformer_lens_describe_the_decoder() -> None:
+def test_the_config_of_gpt2_describes_the_decoder() -> None:
     """Readers that find no such key take a default of their own, which differs little on most words."""
     model = decoder("D6", normalized=True)
-    trained = replace(model, activation="gelu_new")
-    for one in (model, trained):
-        lens = json.loads(transformer_lens_files(one, {})["config.json"])
-        assert (lens["act_fn"], lens["normalization_type"], lens["eps"]) == (one.activation, "LN", 1e-5)
+    for one in (model, replace(model, activation="gelu_new")):
         stock = json.loads(hugging_face_files(one, {})["config.json"])
         assert (stock["activation_function"], stock["layer_norm_epsilon"]) == (one.activation, 1e-5)
         assert (stock["bos_token_id"], stock["n_positions"]) == (0, one.context)
         assert stock["pad_token_id"] == one.vocabulary.pad != 0  # else <bos> would be taken for filling
-    plain = json.loads(transformer_lens_files(decoder("D6", normalized=False), {})["config.json"])
-    assert plain["normalization_type"] is None
 
 
 def test_the_onnx_graph_of_gelu_is_that_of_gpt2() -> None:

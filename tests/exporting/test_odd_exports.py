@@ -112,7 +112,7 @@ def test_a_folder_whose_automaton_is_not_ours_is_left_alone(text: str, tmp_path:
         check_target(tmp_path)
 
 
-@pytest.mark.parametrize("to", ["hf", "onnx", "transformer-lens"])
+@pytest.mark.parametrize("to", ["hf", "onnx"])
 def test_an_automaton_that_never_moves_is_exported(to: str, tmp_path: Path) -> None:
     still = Semiautomaton(np.zeros((1, 2), dtype=np.int64), state_names=("here",))
     krohn.export(krohn.compile(still, length=3), to, tmp_path)

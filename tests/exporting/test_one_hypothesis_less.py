@@ -241,8 +241,8 @@ def test_what_generate_is_told_decides_its_answer(
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_no_half_type_is_claimed_for_a_reader_that_computes_it_otherwise(dtype: str, tmp_path: Path) -> None:
-    """TransformerLens multiplies queries and keys in the half type itself, where scores can overflow."""
-    krohn.export(krohn.compile("FlipFlop", length=4), "transformer-lens", tmp_path / "net")
+    """Some multiply queries and keys in the half type itself, where scores can overflow."""
+    krohn.export(krohn.compile("FlipFlop", length=4), "hf", tmp_path / "net")
     assert krohn.verify(tmp_path / "net").certified
     verdict = krohn.verify(tmp_path / "net", dtype)
     assert "exports are proved in float32 and float64 only" in verdict.reason

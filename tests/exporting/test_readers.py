@@ -11,14 +11,13 @@ import pytest
 import torch
 import transformers
 from safetensors import safe_open
-from safetensors.torch import load_file
 
 import krohn
 from exporting.unproved import without_proof
 
 LENGTH = 14
 NAMES = ["S4", "Dyck2,2"]
-FORMATS = ("hf", "transformer-lens", "onnx")
+FORMATS = ("hf", "onnx")
 
 
 @pytest.fixture(scope="module")
@@ -73,19 +72,6 @@ def test_transformer_lens_opens_the_gpt2_as_it_is(name: str, folder: Path, lens:
     got = [bridge.tokenizer.convert_ids_to_tokens(row) for row in out.argmax(-1)[:, prompt:]]
     assert got == states_of(name, words)
     assert cache["blocks.0.attn.hook_pattern"].shape[-1] == ids.shape[1]
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_transformer_lens_runs_its_native_model(name: str, folder: Path, lens: Any) -> None:
-    here = folder / name / "transformer-lens"
-    bridge = lens.boot_native(json.loads((here / "config.json").read_text()))
-    bridge.load_state_dict(load_file(here / "model.safetensors"))
-    tokenizer = transformers.AutoTokenizer.from_pretrained(here)
-    words = words_of(name)
-    with torch.no_grad():
-        out = bridge(tokenizer(lines_of(name, words), return_tensors="pt").input_ids).argmax(-1)
-    got = [tokenizer.convert_ids_to_tokens(row) for row in out[:, -LENGTH:]]
-    assert got == states_of(name, words)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -90,7 +90,7 @@ def data() -> Iterator[str]:
 
 def exports() -> Iterator[str]:
     """Networks in the formats of others, with what is proved and measured of them."""
-    for name, kind in product(("C2", "D6"), ("hf", "transformer-lens", "onnx")):
+    for name, kind in product(("C2", "D6"), ("hf", "onnx")):
         yield f"compile {name} --length 10 --dtype float64 --out net && export net --to {kind} --out export"
     yield "compile C3 --length 10 --out net && export net --to hf --dtype bfloat16 --out export"
 

@@ -152,8 +152,8 @@ def longest(net: Net) -> int | None:
         return None
     if net.kind == STOCK:  # built for no length: its words are listed as far as the claim says
         return 1
-    names = {COMPILED: "positions", "gpt2": "transformer.wpe.weight"}
-    table = net.tensors.get(names.get(net.kind, "pos_embed.weight"), np.zeros(0))
+    name = "positions" if net.kind == COMPILED else "transformer.wpe.weight"
+    table = net.tensors.get(name, np.zeros(0))
     start = net.tensors.get("padding", ()) if net.kind == COMPILED else net.configuration["tokens"]["prompt"]
     return max(1, sum(table.shape[:1]) - len(start))
 
@@ -163,8 +163,8 @@ def _transformer(net: Net, claim: Claim, witness: object, work: float | None) ->
 
     require(claim.up_to is not None, "a Transformer has positions for words up to a length, not for all")
     require(claim.order == ANY, "these rules hold for any order of sums; the claim must say so")
-    # transformers and TransformerLens compute half types in their own ways: the latter's scores are a product
-    # in the half type, which can overflow.
+    # Readers compute half types in their own ways: some multiply queries and keys in the half type itself,
+    # where scores can overflow.
     require(net.kind == COMPILED or claim.dtype not in HALF, WIDE_ONLY)
     network, automaton = transformer_of(net, claim.automaton)
     return check(network, automaton, claim.dtype, claim.up_to or 0, witness, work or WORK)
@@ -182,7 +182,7 @@ def transformer_of(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
 def _of_transformers(net: Net, claim: Claim) -> tuple[str, ...]:
     waves = any(name.endswith(".activation") and tensor.any() for name, tensor in net.tensors.items())
     only = {"half": claim.dtype in HALF, "sine": waves, "root": net.kind != COMPILED}
-    only["layer-norm"], only["tokens"] = net.kind == "gpt2", net.kind != COMPILED
+    only["layer-norm"] = only["tokens"] = net.kind != COMPILED
     only["loaded"] = net.kind != COMPILED and loaded_in(net) != claim.dtype
     used = ("rounding", "sum", "exp", "softmax", "softmax-kernel")
     return (*used, *(name for name, applies in only.items() if applies))
@@ -194,8 +194,6 @@ WIDE_ONLY = "exports are proved in float32 and float64 only: their readers compu
 
 def loaded_in(net: Net) -> str | None:
     """The float type in which readers of an export load it, if its configuration names exactly one."""
-    if "dtype" not in net.configuration:
-        return "float32"  # TransformerLens's default
     named = {net.configuration["dtype"], net.configuration["torch_dtype"]} - {None}
     return named.pop() if len(named) == 1 else None
 
@@ -230,7 +228,7 @@ def _of_words(net: Net, claim: Claim) -> tuple[str, ...]:
 
 
 RULES: dict[str, RuleSet] = {
-    "transformer": RuleSet(1, (COMPILED, "gpt2", "transformer-lens"), _of_transformers, _transformer),
+    "transformer": RuleSet(1, (COMPILED, "gpt2"), _of_transformers, _transformer),
     "words": RuleSet(1, (STOCK, "gpt2"), _of_words, _words),
     **{name: _recurrent(name) for name in ("closure", "balls", "boxes")},
 }

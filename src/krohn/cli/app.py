@@ -36,7 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "card": ("card", "Find what a layer can track, what it learns, and up to which length."),
     "reproduce": ("reproduce", "Rerun an experiment of the paper: runs, table and figures."),
     "results": ("results", "List, show, merge, export and import stored runs."),
-    "export": ("export", "Write a network as a stock GPT-2, for TransformerLens, or as ONNX."),
+    "export": ("export", "Write a network as a stock GPT-2 or as ONNX."),
     "suite": ("suite", "Build networks whose algorithm is known; score circuits against them."),
     "extract": ("extract", "Learn the automaton that a network computes."),
     "explore": ("explore", "Write or serve a page that runs the compiled network."),

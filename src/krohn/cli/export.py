@@ -15,7 +15,9 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: str) -> tupl
     names, known = tuple(dict.fromkeys(given.split(","))), export_formats.names()
     for name in names:
         if name not in known:
-            raise click.BadParameter(f"{name!r:.60} is not one of {', '.join(known)}")
+            raise click.BadParameter(
+                f"{name!r:.60} is not one of {', '.join(known)} (TransformerLens opens the folder of hf)"
+            )
     return names
 
 
@@ -52,8 +54,8 @@ def command(
 ) -> int:
     """Write the network in a directory of krohn compile or krohn train as a stock model.
 
-    hf: a GPT-2 that transformers loads, with its tokenizer. transformer-lens: the native model of
-    TransformerBridge. onnx: one graph. README.md beside the files shows how to load them.
+    hf: a GPT-2 that transformers and TransformerLens load, with its tokenizer. onnx: one graph.
+    README.md beside the files shows how to load them.
     A compiled network is first run on words, also with more rounding than float32 has; if one comes
     out wrong, nothing is written. --unchecked skips the test with more rounding, and README.md says so. Then
     krohn tries to prove the files for all words; if it cannot, README.md says "tested, not proved", and up to

@@ -1,1 +1,1 @@
-"""Networks in standard formats: one stock GPT-2, written for Hugging Face, TransformerLens and ONNX."""
+"""Networks in standard formats: one stock GPT-2, written for Hugging Face and ONNX."""

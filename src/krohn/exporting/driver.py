@@ -13,7 +13,7 @@ from krohn.base.plugins import Plugins, instance_of
 from krohn.base.portable import at_least
 from krohn.check.ground import Verdict
 from krohn.errors import InvalidInput, UnknownName, Unsupported, plainly
-from krohn.exporting import hugging_face, onnx_graph, transformer_lens
+from krohn.exporting import hugging_face, onnx_graph
 from krohn.exporting.exported import Exported, Exports
 from krohn.exporting.from_compiled import (
     HALF_TYPES,
@@ -33,10 +33,16 @@ from krohn.proving.export import DTYPE, certificate_of, net_of, prove, unproved
 NOISE = 2.0**-7
 """A generous bound on the lead of logits that another order of summation may cost in float32."""
 COMMON = frozenset({"automaton.json", "export.json", "README.md", "meaning.json", "certificate.json"})
-_LENS = frozenset({"model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json"})
 OF_FORMAT = {
-    "hf": _LENS | {"generation_config.json"},
-    "transformer-lens": _LENS,
+    "hf": frozenset(
+        {
+            "model.safetensors",
+            "config.json",
+            "generation_config.json",
+            "tokenizer.json",
+            "tokenizer_config.json",
+        }
+    ),
     "onnx": frozenset({"names.json", "model.onnx"}),
 }
 NAMES = COMMON.union(*OF_FORMAT.values())
@@ -62,9 +68,6 @@ class ExportFormat:
 
 FORMATS = {
     "hf": ExportFormat(True, hugging_face.hugging_face_files, "transformers", hugging_face.LOADING),
-    "transformer-lens": ExportFormat(
-        False, transformer_lens.transformer_lens_files, "transformer_lens", transformer_lens.LOADING
-    ),
     "onnx": ExportFormat(False, onnx_graph.onnx_files, "onnx", onnx_graph.LOADING),
 }
 ALL_FORMATS: Plugins[ExportFormat] = Plugins(
@@ -77,7 +80,8 @@ def export_format(name: str) -> ExportFormat:
     """The format of that name."""
     known = ALL_FORMATS.get(name)
     if known is None:
-        raise UnknownName(f"a format must be one of {', '.join(ALL_FORMATS.names())}; got {name!r:.60}")
+        one = f"a format must be one of {', '.join(ALL_FORMATS.names())}; got {name!r:.60}"
+        raise UnknownName(f"{one} (TransformerLens opens the folder of hf)")
     return known
 
 
@@ -95,8 +99,8 @@ def export(
 ) -> Exported | Exports:
     """Writes a network, or that of a directory, to ``out``: ``krohn.export(net, "hf", DIR)``.
 
-    ``to`` is ``hf``, ``transformer-lens`` or ``onnx``; several, as a list or with commas, get a folder each
-    in ``out``, and the answer is a list. ``dtype`` is the type it will be loaded in.
+    ``to`` is ``hf`` or ``onnx``; several, as a list or with commas, get a folder each in ``out``, and the
+    answer is a list. ``dtype`` is the type it will be loaded in.
 
     ``replicate`` and ``length`` are for training runs. With ``unchecked`` it is written even if it fails the
     rounding test, and says so; a network that is wrong in float32 is never written. Without ``proof`` it is

@@ -23,7 +23,7 @@ loss from the logits.
 
 CHECKED = "## What was checked"
 
-READ = frozenset({"hf", "transformers", "transformer-lens", "transformer_lens"})
+READ = frozenset({"hf", "transformers"})
 """Formats, and libraries that load them, whose files the checker reads."""
 
 
@@ -151,7 +151,7 @@ class ModelCard:
         if self.proved:
             if library not in READ:
                 yield "**The numbers are proved, this form of them is run.** The checker does not read it. Of"
-                yield "the same numbers in the form for TransformerLens it is shown:\n"
+                yield "the same numbers as tensors it is shown:\n"
             yield (
                 f"**Proved** in {proof['dtype']}: on every word up to this length the right {shown} leads by"
             )
@@ -211,7 +211,7 @@ def _head(library: str) -> str:
 
 
 def _kept(library: str) -> str:
-    """Where the certificate is; the checker does not read ONNX graphs, whose weights have another layout."""
+    """Where the certificate is; of an ONNX graph there is none, since the checker does not read it."""
     if library in READ:
         return "`certificate.json` is the certificate."
-    return "the certificate is about the same numbers, as `krohn export --to transformer-lens` writes them."
+    return "there is no certificate of this form: `krohn export --to hf` writes one that has it."

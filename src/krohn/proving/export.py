@@ -21,7 +21,7 @@ from krohn.check.files.folders import MODEL, Net
 from krohn.check.files.reader import Automaton, Head, Network
 from krohn.check.ground import Array, Verdict
 from krohn.check.rules import HALF, WIDE_ONLY, check_certificate, loaded_in, read_net, transformer_of
-from krohn.check.transformer.gpt2 import GPT2, LENS, SIZES, decoder_of, export_net, token_automaton
+from krohn.check.transformer.gpt2 import SIZES, decoder_of, export_net, token_automaton
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
@@ -130,7 +130,7 @@ def token_table(decoder: Decoder, automaton: Semiautomaton) -> Automaton:
 
 
 CERTIFICATE = "certificate.json"
-POSITIONS = {GPT2: "transformer.wpe.weight", LENS: "pos_embed.weight"}
+POSITIONS = "transformer.wpe.weight"
 SHORT_WORDS, LONG_WORDS = 2_000, 16
 
 
@@ -146,9 +146,9 @@ def verify_export(folder: Path, question: Question) -> Verification:
     net, named = read_net(folder), named_automaton(folder)
     identity = identify(named, question.automaton, renamed=question.renamed)
     automaton = named if identity.mismatch else identity.automaton
-    positions = net.tensors.get(POSITIONS[net.kind])
+    positions = net.tensors.get(POSITIONS)
     if positions is None or positions.ndim != 2:
-        raise InvalidFile(f"{folder} must have the tensor {POSITIONS[net.kind]}, with 2 axes; it has not")
+        raise InvalidFile(f"{folder} must have the tensor {POSITIONS}, with 2 axes; it has not")
     longest = len(positions) - len(net.configuration["tokens"]["prompt"])
     wanted = longest if question.length is None else question.length
     if not 1 <= wanted <= longest:
@@ -224,7 +224,7 @@ def _outcome(
 
 
 def _depth(net: Net) -> int:
-    layers = net.configuration[SIZES[net.kind][0]]
+    layers = net.configuration[SIZES[0]]
     return layers if type(layers) is int else 0
 
 

@@ -63,7 +63,7 @@ def verify(
 
     Args:
         network: what ``compile`` returns, or the folder of a compiled network, of an export for
-            ``transformers`` or TransformerLens, recurrent weights, or a training run (its best replicate);
+            ``transformers``, recurrent weights, or a training run (its best replicate);
             or a GPT-2 of ``transformers``, saved or in memory; or any callable from tokens to logits, which
             is run on all short words and never certified. The last two need ``automaton``.
         dtype: the float format, by name (float32, bf16) or as a type of torch; by default float64 for

@@ -1,11 +1,10 @@
 """A decoder with GPT-2's arithmetic as a network: the tensors of an exported file as they are.
 
-It reads the folders that ``transformers`` and TransformerLens open. Every field of ``config.json`` on which
+It reads the folders that ``transformers`` opens. Every field of ``config.json`` on which
 their forward pass depends is in the configuration; an unknown field is refused.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +35,9 @@ from krohn.check.files.reader import (
 from krohn.check.ground import Array, require
 from krohn.errors import need
 
-GPT2, LENS = "gpt2", "transformer-lens"
+GPT2 = "gpt2"
 TYPES = (None, "float64", "float32", "bfloat16", "float16")
-SIZES = {
-    GPT2: ("n_layer", "n_head", "n_embd", "n_inner", "n_positions", "vocab_size"),
-    LENS: ("n_layers", "n_heads", "d_model", "d_mlp", "n_ctx", "d_vocab"),
-}
+SIZES = ("n_layer", "n_head", "n_embd", "n_inner", "n_positions", "vocab_size")
 USUAL = {
     "scale_attn_weights": True,
     "scale_attn_by_inverse_layer_idx": False,
@@ -51,35 +47,25 @@ USUAL = {
     "chunk_size_feed_forward": 0,
 }
 """Fields that may be left out and must not be changed: the library's default is what this module computes."""
-NEEDED = {
-    GPT2: ("model_type", *SIZES[GPT2], "activation_function", "layer_norm_epsilon"),
-    LENS: (
-        *("n_layers", "d_model", "n_heads", "d_head", "d_mlp", "n_ctx", "d_vocab"),
-        *("act_fn", "normalization_type", "eps", "attention_dir"),
-    ),
-}
-READ: dict[str, dict[str, Any]] = {
-    GPT2: {
-        **dict.fromkeys(NEEDED[GPT2], ...),
-        **USUAL,
-        **{"tie_word_embeddings": True, "dtype": None, "torch_dtype": None},
-    },
-    LENS: dict.fromkeys(NEEDED[LENS], ...),
+NEEDED = ("model_type", *SIZES, "activation_function", "layer_norm_epsilon")
+READ: dict[str, Any] = {
+    **dict.fromkeys(NEEDED, ...),
+    **USUAL,
+    **{"tie_word_embeddings": True, "dtype": None, "torch_dtype": None},
 }
 """Fields on which a forward pass depends, with the library's default; ``...``: the field must be there."""
-PASSED = {
-    GPT2: frozenset(
-        {"architectures", "attn_pdrop", "embd_pdrop", "resid_pdrop", "initializer_range", "use_cache"}
-        | {"bos_token_id", "eos_token_id", "pad_token_id", "id2label", "label2id", "n_ctx", "krohn"}
-        | {"summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"}
-        | {"summary_first_dropout", "task_specific_params", "transformers_version"}
-    ),
-    LENS: frozenset({"init_weights", "tokenizer_prepends_bos"}),
-}
+PASSED = frozenset(
+    {"architectures", "attn_pdrop", "embd_pdrop", "resid_pdrop", "initializer_range", "use_cache"}
+    | {"bos_token_id", "eos_token_id", "pad_token_id", "id2label", "label2id", "n_ctx", "krohn"}
+    | {"summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"}
+    | {"summary_first_dropout", "task_specific_params", "transformers_version"}
+)
 """Fields for training, for text generation, and for heads other than the language-model head."""
-EXACTLY: dict[str, dict[str, Any]] = {
-    GPT2: {"model_type": "gpt2", "activation_function": "relu", **USUAL, "tie_word_embeddings": False},
-    LENS: {"act_fn": "relu", "normalization_type": None, "attention_dir": "causal"},
+EXACTLY: dict[str, Any] = {
+    "model_type": GPT2,
+    "activation_function": "relu",
+    **USUAL,
+    "tie_word_embeddings": False,
 }
 """The values for which this module computes as the library does."""
 DROPOUT = ("attn_pdrop", "embd_pdrop", "resid_pdrop")
@@ -185,9 +171,8 @@ def export_net(
 ) -> Net:
     """An export: configuration, tokens of prompt, letters and outputs, and names."""
     need(isinstance(config, dict), "config.json must be an object")
-    kind = GPT2 if "model_type" in config else LENS
-    found = read_fields(config, "config.json", READ[kind], PASSED[kind])
-    for name in DROPOUT if kind == GPT2 else ():
+    found = read_fields(config, "config.json", READ, PASSED)
+    for name in DROPOUT:
         rate = config.get(name, 0.1)  # the library's default
         need(rate == 0, f"config.json must have {name} 0, for dropout is random; it has {shown(rate)}")
     need(found.get("dtype") in TYPES and found.get("torch_dtype") in TYPES, "config.json: dtype is unknown")
@@ -197,11 +182,11 @@ def export_net(
         need(whole_numbers(marks[part], np.inf, None), f"export.json must list the tokens of {part}")
     names = names_of(automaton, target)
     need(len(marks["letters"]) == len(names["letters"]), "every letter must have one token")
-    return Net(kind, {**found, "tokens": marks, **names}, tensors)
+    return Net(GPT2, {**found, "tokens": marks, **names}, tensors)
 
 
 def read_export(folder: Path) -> Net:
-    """What krohn export writes for ``transformers`` or TransformerLens."""
+    """What krohn export writes for ``transformers``."""
     need((folder / "config.json").exists(), "an ONNX graph is not read: krohn export NETWORK --to hf")
     beside = [name for name in BESIDE if (folder / name).exists()]
     need(not beside, f"{next(iter(beside), '')} must not be there: it makes readers load other weights")
@@ -229,16 +214,11 @@ def unhidden(found: Mapping[str, Any], name: str, read: set[int]) -> None:
 def export_network(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
     """The decoder as the checker reads it, and the automaton whose outputs are tokens of its vocabulary."""
     about, tokens = net.configuration, net.configuration["tokens"]
-    for name, value in EXACTLY[net.kind].items():
+    for name, value in EXACTLY.items():
         same = type(about[name]) is type(value) and about[name] == value
         require(same, f"config.json must have {name} {value}; it has {about[name]!r:.40}")
-    own = net.tensors if net.kind == GPT2 else named_as_gpt2(net.tensors)
-    sizes = [about[name] for name in SIZES[net.kind]]
-    epsilon = about["layer_norm_epsilon"] if net.kind == GPT2 else None
-    network = sized_decoder(own, sizes, tokens, epsilon)
-    inner = network.layers[0].heads[0].query.shape[1]
-    stock = net.kind == GPT2 or about["d_head"] == inner
-    need(stock, "config.json must have the heads of the tensors")
+    sizes = [about[name] for name in SIZES]
+    network = sized_decoder(net.tensors, sizes, tokens, about["layer_norm_epsilon"])
     return network, token_automaton(automaton, tokens["states"], sizes[-1])
 
 
@@ -246,14 +226,14 @@ def sized_decoder(
     tensors: Mapping[str, npt.NDArray[Any]],
     sizes: Sequence[Any],
     tokens: Mapping[str, Sequence[int]],
-    epsilon: float | None,
+    epsilon: float,
     bend: str | None = None,
 ) -> Network:
     """The decoder, if it has the sizes that its configuration says: layers, heads, width, units and so on."""
     whole = all(type(size) is int and size > 0 for size in sizes)
     need(whole, "sizes in config.json must be positive numbers")
     layers, heads, width, units, positions, words = sizes
-    fine = epsilon is None or (type(epsilon) is float and 0 < epsilon < 1)
+    fine = type(epsilon) is float and 0 < epsilon < 1
     need(fine, "layer_norm_epsilon must be a number between 0 and 1")
     network = decoder_of(tensors, heads, tokens["prompt"], tokens["letters"], epsilon, bend)
     found = (len(network.layers), network.embedding.shape[1], len(network.positions), len(network.readout.T))
@@ -261,7 +241,7 @@ def sized_decoder(
     many = all(len(layer.biases[0]) == units for layer in network.layers)
     need(many, "config.json must have as many units")
     inner = network.layers[0].heads[0].query.shape[1]
-    need(epsilon is None or width == heads * inner, "config.json must have the heads of the tensors")
+    need(width == heads * inner, "config.json must have the heads of the tensors")
     return network
 
 
@@ -273,33 +253,3 @@ def token_automaton(automaton: Automaton, outputs: Sequence[int], words: int) ->
     table = np.concatenate([automaton.table, np.full((1, letters), own)])
     shows = np.r_[np.array(outputs, dtype=np.int64)[automaton.shows], words - 1]
     return Automaton(table.astype(np.int64), automaton.start, shows)
-
-
-def named_as_gpt2(tensors: Tensors) -> Tensors:
-    """TransformerLens keeps queries, keys and values apart, and linear maps out × in."""
-    given, made = Given(tensors), dict[str, npt.NDArray[Any]]()
-    take = given.pop
-    for theirs, ours in (
-        ("embed", "transformer.wte"),
-        ("pos_embed", "transformer.wpe"),
-        ("unembed", "lm_head"),
-    ):
-        made[f"{ours}.weight"] = take(f"{theirs}.weight")
-    none, words = take("unembed.bias"), made["lm_head.weight"]
-    fits = none.shape == words.shape[:1] and none.dtype == words.dtype and not none.any()
-    need(fits, "unembed.bias must be 0, one for each token")
-    for index in count():
-        block, name = f"blocks.{index}", f"transformer.h.{index}"
-        if f"{block}.attn.q.weight" not in given.left:
-            break
-        weights, biases = ([take(f"{block}.attn.{p}.{part}") for p in "qkv"] for part in ("weight", "bias"))
-        for parts, axes in ((weights, 2), (biases, 1)):
-            alike = len({(part.shape, part.dtype) for part in parts}) == 1 and parts[0].ndim == axes
-            need(alike, f"{block}: queries, keys and values must have one shape and one type")
-        made[f"{name}.attn.c_attn.weight"] = np.concatenate([w.T for w in weights], axis=1)
-        made[f"{name}.attn.c_attn.bias"] = np.concatenate(biases)
-        for theirs, ours in (("attn.o", "attn.c_proj"), ("mlp.in", "mlp.c_fc"), ("mlp.out", "mlp.c_proj")):
-            made[f"{name}.{ours}.weight"] = take(f"{block}.{theirs}.weight").T
-            made[f"{name}.{ours}.bias"] = take(f"{block}.{theirs}.bias")
-    given.done()
-    return made

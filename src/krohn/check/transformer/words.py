@@ -47,7 +47,7 @@ def stock_net(config: Any, tensors: Tensors, tokens: Mapping[str, Any] | None) -
     need(isinstance(config, dict), "config.json must be an object")
     need(config.get("model_type") == GPT2, "config.json must have model_type gpt2")
     config = {**config, "n_inner": config.get("n_inner")}
-    about = read_fields(config, "config.json", READ[GPT2], PASSED[GPT2] | FROM_OLDER)
+    about = read_fields(config, "config.json", READ, PASSED | FROM_OLDER)
     need(about["dtype"] in TYPES and about["torch_dtype"] in TYPES, "config.json: dtype is unknown")
     marks = {} if tokens is None else {"tokens": {part: list(tokens[part]) for part in TOKENS}}
     # Where only some names begin with it, earlier versions of the library draw the other tensors at random.
@@ -103,7 +103,7 @@ def stock_network(net: Net) -> Network:
     for name, tensor in tensors.items():
         need(tensor.dtype.kind == "f", f"{name} must be of floats")
         tensors[name] = tensor.astype(np.float32, copy=False)
-    sizes = [about[name] for name in SIZES[GPT2]]
+    sizes = [about[name] for name in SIZES]
     whole = whole_numbers(sizes[2], 2**20, least=1)
     sizes[3] = 4 * sizes[2] if whole and sizes[3] is None else sizes[3]
     return sized_decoder(tensors, sizes, tokens, about["layer_norm_epsilon"], bend)

@@ -16,7 +16,7 @@ from krohn.automata.zoo import named as named_in_zoo
 from krohn.base.files import read_json
 from krohn.check.files.folders import Net
 from krohn.check.rules import read_net
-from krohn.check.transformer.gpt2 import EXACTLY, GPT2, SIZES, named_as_gpt2
+from krohn.check.transformer.gpt2 import EXACTLY, SIZES
 from krohn.errors import InvalidFile, InvalidInput, KrohnError, counted
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Vocabulary
 from krohn.network.gpt2.reference import states_of
@@ -97,11 +97,9 @@ def read_export(directory: Path) -> ExportedNetwork:
 
 def decoder_of_net(net: Net) -> Decoder:
     """The decoder that the files describe; any arithmetic other than GPT-2's is refused."""
-    about, tensors = net.configuration, net.tensors if net.kind == GPT2 else named_as_gpt2(net.tensors)
-    wanted = {**EXACTLY[net.kind], **({"layer_norm_epsilon": LAYER_NORM_EPSILON} if net.kind == GPT2 else {})}
-    layers, heads, dim, _, _, words = (about[name] for name in SIZES[net.kind])
-    activation = "activation_function" if net.kind == GPT2 else "act_fn"
-    for name, value in wanted.items():
+    about, activation = net.configuration, "activation_function"
+    layers, heads, dim, _, _, words = (about[name] for name in SIZES)
+    for name, value in {**EXACTLY, "layer_norm_epsilon": LAYER_NORM_EPSILON}.items():
         if about[name] != value and not (name == activation and about[name] in ACTIVATIONS):
             raise InvalidFile(f"config.json must have {name} {value}; it has {about[name]!r:.40}")
     sizes = (layers, heads, dim, words)
@@ -110,11 +108,11 @@ def decoder_of_net(net: Net) -> Decoder:
     return Decoder(
         layers=layers,
         heads=heads,
-        width=dim // heads if net.kind == GPT2 else about["d_head"],
+        width=dim // heads,
         activation=about[activation],
-        normalized=net.kind == GPT2,
+        normalized=True,
         vocabulary=_vocabulary(about["tokens"], words),
-        tensors={name: np.asarray(tensor, dtype=np.float32) for name, tensor in tensors.items()},
+        tensors={name: np.asarray(tensor, dtype=np.float32) for name, tensor in net.tensors.items()},
     )
 
 
