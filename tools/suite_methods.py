@@ -21,10 +21,9 @@ import numpy as np
 import torch
 from circuit_methods import CIRCUIT_METHODS, aligned, most_variance
 
-from krohn.lab.suite.building import READS
 from krohn.lab.suite.catalogue import entries
 from krohn.lab.suite.causal import TEST, TRAIN
-from krohn.lab.suite.disguise import DISGUISES, HARD
+from krohn.lab.suite.disguise import DISGUISES
 from krohn.lab.suite.scoring import Known, score_ranking
 from krohn.lab.suite.swaps import interchange_accuracy
 
@@ -95,19 +94,17 @@ def subspaces(known: Known, variable: dict[str, object], train: list, test: list
     name, place, size = str(variable["name"]), str(variable["place"]), int(str(variable["dimension"]))
     own, asked = ([one for one in side if one.variable == name] for side in (train, test))
     spaces = load_file(known.folder / "subspaces.safetensors")
-    true, reads = (spaces.get(f"{name} @ {place}{kind}") for kind in ("", READS))
     result = {}
     for method in SUBSPACE_METHODS:
-        started, readers = time.process_time(), None
+        started = time.process_time()
         if method == "true":
-            basis = torch.tensor(true, dtype=torch.float64)
-            readers = None if reads is None else torch.tensor(reads, dtype=torch.float64)
+            basis = torch.tensor(spaces[f"{name} @ {place}"], dtype=torch.float64)
         elif method == "DAS":
             basis = aligned(known.model, place, size, own)
         else:
             basis = most_variance(known.model, place, size, own)
         result[method] = (
-            interchange_accuracy(known.model, place, basis, asked, readers),
+            interchange_accuracy(known.model, place, basis, asked),
             time.process_time() - started,
         )
     quiet = float(np.mean([not one.telling for one in asked]))
@@ -178,8 +175,7 @@ def in_order(rows: Rows) -> Rows:
 
 
 def tables(every: Rows) -> dict[str, str]:
-    harder = [row for row in every if row["disguise"] in HARD]
-    rows = [row for row in every if row["disguise"] not in HARD]
+    rows = [row for row in every if row["disguise"] in DISGUISES]
     networks = {row["name"]: row for row in rows}
     edges, true = (sum(int(str(row[key])) for row in networks.values()) for key in ("edges", "in_graph"))
     asked = {(row["name"], row["variable"]) for row in rows if row["kind"] == "subspace"}
@@ -206,7 +202,7 @@ def tables(every: Rows) -> dict[str, str]:
         + "."
     )
     circuits = [row for row in whole if row["name"] in apart]
-    return hard_tables(harder) | {
+    return {
         "suite-count": count,
         "suite-circuits": by_disguise(circuits, tuple(CIRCUIT_METHODS), "auroc", "AUROC", "{:.2f}"),
         "suite-variables": by_disguise(
@@ -214,39 +210,6 @@ def tables(every: Rows) -> dict[str, str]:
         ),
         "suite-networks": by_network(rows),
         "suite-missing": missing(every),
-    }
-
-
-def hard_tables(rows: Rows) -> dict[str, str]:
-    """The harder tier: counts, what methods score in each form, and each network."""
-    if not rows:
-        return {}
-    apart, names = contested(rows), dict.fromkeys(str(row["name"]) for row in rows)
-    count = (
-        f"{len(names)} networks of {len({row['automaton'] for row in rows})} automata. On "
-        f"{len(names) - len(apart)} of them the methods tie (AUROC within {TIE})"
-    )
-    if apart:
-        listed = "; ".join(
-            f"{name} ({', '.join(f'{method} {auroc:.3f}' for method, auroc in scores.items())})"
-            for name, scores in apart.items()
-        )
-        count += f". They differ on {listed}"
-    scores = {
-        method: [float(str(row["interchange"])) for row in rows if row["method"] == method]
-        for method in SUBSPACE_METHODS
-    }
-    means = ", ".join(f"{method} {np.mean(given):.0%}" for method, given in scores.items() if given)
-    count += f". Interchange accuracy over {len(scores['true'])} variables: {means}."
-    circuits = [row for row in rows if row["name"] in apart]
-    ranked = by_disguise(circuits, tuple(CIRCUIT_METHODS), "auroc", "AUROC", "{:.2f}", HARD)
-    return {
-        "hard-count": count,
-        "hard-circuits": ranked if apart else "No network is left: the methods tie on all of them.",
-        "hard-variables": by_disguise(
-            rows, SUBSPACE_METHODS, "interchange", "interchange accuracy", "{:.0%}", HARD
-        ),
-        "hard-networks": by_network(rows),
     }
 
 
@@ -303,21 +266,14 @@ def complete(rows: list[dict[str, object]]) -> list[dict[str, object]]:
     return [row for row in rows if len(seen[row["automaton"], row["algorithm"]]) == len(DISGUISES)]
 
 
-def by_disguise(
-    rows: Rows,
-    methods: tuple[str, ...],
-    key: str,
-    title: str,
-    form: str,
-    kinds: tuple[str, ...] = DISGUISES,
-) -> str:
+def by_disguise(rows: Rows, methods: tuple[str, ...], key: str, title: str, form: str) -> str:
     """A row for each method: mean and least score in each disguise, and mean seconds."""
-    head = ["method", *(f"{kind}: {title}, mean (least)" for kind in kinds), "seconds, mean"]
+    head = ["method", *(f"{kind}: {title}, mean (least)" for kind in DISGUISES), "seconds, mean"]
     lines = [head, ["---"] * len(head)]
     for method in methods:
         own = [row for row in rows if row["method"] == method and key in row]
         cells = []
-        for kind in kinds:
+        for kind in DISGUISES:
             scores = [float(str(row[key])) for row in own if row["disguise"] == kind]
             cells.append(f"{form.format(np.mean(scores))} ({form.format(min(scores))})" if scores else "")
         seconds = [float(str(row["seconds"])) for row in own]

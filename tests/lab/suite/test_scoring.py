@@ -178,10 +178,22 @@ def test_the_true_subspaces_follow_every_swap_and_others_do_not(suite_folder: Pa
         variable, _, place = title.partition(" @ ")
         true.append({"variable": variable, "place": place, "basis": basis.tolist()})
     false = [{**one, "basis": rng.standard_normal(np.shape(one["basis"])).tolist()} for one in true]
-    for name, given in (("true", true), ("false", false)):
+    # Directions need not be orthonormal if other rows read them: longer ones, and ones read elsewhere.
+    read = [
+        {
+            **one,
+            "basis": (4 * np.array(one["basis"])).tolist(),
+            "reads": (np.array(one["basis"]) / 4).tolist(),
+        }
+        for one in true
+    ]
+    other = [{**one, "reads": there["basis"]} for one, there in zip(true, false, strict=True)]
+    for name, given in (("true", true), ("false", false), ("read", read), ("other", other)):
         (tmp_path / f"{name}.json").write_text(json.dumps(given))
     assert all(s.interchange == 1.0 for s in krohn.suite.score(folder, subspace=tmp_path / "true.json"))
-    assert all(s.interchange < 0.6 for s in krohn.suite.score(folder, subspace=tmp_path / "false.json"))
+    assert all(s.interchange == 1.0 for s in krohn.suite.score(folder, subspace=tmp_path / "read.json"))
+    for name in ("false", "other"):
+        assert all(s.interchange < 0.6 for s in krohn.suite.score(folder, subspace=tmp_path / f"{name}.json"))
     (tmp_path / "empty.json").write_text("[]")
     with pytest.raises(InvalidFile, match="the list is empty"):
         krohn.suite.score(folder, subspace=tmp_path / "empty.json")

@@ -1,7 +1,6 @@
 """One network of the suite as a folder: a stock GPT-2, its circuit, its causal model, and their evidence."""
 
 import io
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -21,9 +20,8 @@ from krohn.exporting.driver import export_decoder
 from krohn.exporting.hugging_face import hugging_face_files, tokens_of
 from krohn.lab.suite.catalogue import Entry, entries
 from krohn.lab.suite.causal import Counterfactual, causal_model, counterfactuals
-from krohn.lab.suite.disguise import DECOY_UNITS, HARD, NONE, ROTATED, Disguised, disguise
+from krohn.lab.suite.disguise import DECOY_UNITS, NONE, ROTATED, Disguised, disguise
 from krohn.lab.suite.graph import Circuit, Graph, circuit_of
-from krohn.lab.suite.hard import within_margin
 from krohn.lab.suite.paper_program import with_program
 from krohn.lab.suite.taught import circuit_in, establish, judge, load, looks
 from krohn.lab.suite.truth import CircuitSearch, Truth, search, truth_of
@@ -34,7 +32,6 @@ SUITE = "suite.json"
 """Written last: a folder without it is not finished."""
 CIRCUIT, TRUTH, CAUSAL = "circuit.json", "truth.json", "causal_model.json"
 PAIRS, SUBSPACES, TOKENS = "counterfactuals.parquet", "subspaces.safetensors", "tokens.json"
-READS = ", read by"
 """After the name of a subspace whose directions are not orthonormal: rows that read its coordinates."""
 SCORING_SEED = 1_000_003
 """Added to a network's seed: words that score a circuit are not those that found the true one."""
@@ -108,8 +105,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 def files_of(entry: Entry) -> tuple[Files, dict[str, Any]]:
     """Everything that the folder of a network holds, and the facts about it."""
-    kinds = {"compiled": _files_of_compiled, "hard": _files_of_hard, "taught": _files_of_taught}
-    return kinds[entry.tier](entry)
+    return (_files_of_taught if entry.tier == "taught" else _files_of_compiled)(entry)
 
 
 def _files_of_compiled(entry: Entry) -> tuple[Files, dict[str, Any]]:
@@ -123,35 +119,6 @@ def _files_of_compiled(entry: Entry) -> tuple[Files, dict[str, Any]]:
     files, facts = _known(entry, network, shown, truth, proof)
     page = _page(entry, facts, exported.files["README.md"].decode())
     return {**exported.files, "README.md": page.encode(), **files}, facts
-
-
-def _files_of_hard(entry: Entry) -> tuple[Files, dict[str, Any]]:
-    """The circuit is searched for in the network itself."""
-    network = _compile(entry)
-    shown, noise, certificate = within_margin(network, entry.disguise, entry.seed)
-    decoder = shown.decoder
-    truth = truth_of(decoder, decoder, search(decoder, network.automaton, seed=entry.seed, every=True))
-    carried = max(len(each.writes) for layer in network.program.layers for each in layer.attention)  # type: ignore[union-attr]
-    sizes = {"registers": len(shown.turn), "channels": int(shown.turn.any(axis=0).sum())}
-    more = {"noise": noise, **sizes, "in_one_head": carried}
-    files, facts = _known(entry, network, shown, truth, _proof(entry, proved=True), more)
-    page = f"""# {entry.name}
-
-A stock GPT-2 that computes {entry.automaton}, {facts["proof"]}; each was run with a bound on rounding:
-
-```console
-$ cd {entry.name}
-$ krohn verify . --automaton automaton.json --tokens tokens.json --recheck certificate.json
-```
-{_about(entry, facts)}"""
-    return {
-        **hugging_face_files(decoder, None),
-        "automaton.json": json_bytes(automaton_payload(network.automaton)),
-        TOKENS: json_bytes(tokens_of(decoder)),
-        "certificate.json": f"{json.dumps(certificate.to_json())}\n".encode(),
-        "README.md": page.encode(),
-        **files,
-    }, facts
 
 
 def _files_of_taught(entry: Entry) -> tuple[Files, dict[str, Any]]:
@@ -191,14 +158,11 @@ def _known(
     shown: Disguised,
     truth: Truth,
     proof: str,
-    more: dict[str, Any] | None = None,
 ) -> tuple[Files, dict[str, Any]]:
     """What is known of a compiled network, and how."""
     explained = with_program(network)
-    variables, pairs = counterfactuals(explained, shown.turn, shown.reads, seed=entry.seed)
+    variables, pairs = counterfactuals(explained, shown.turn, seed=entry.seed)
     spaces = {f"{v.name} @ {v.place}": v.basis.astype(np.float32) for v in variables}
-    if shown.reads:
-        spaces |= {f"{v.name} @ {v.place}{READS}": v.reads.astype(np.float32) for v in variables}
     return _evidence(
         entry,
         circuit_of(truth.graph, truth.kept),
@@ -207,7 +171,7 @@ def _known(
         variables=[{"name": v.name, "place": v.place, "dimension": len(v.basis)} for v in variables],
         pairs=pairs,
         spaces=spaces,
-        more={"constant": len(truth.constant), "proof": proof, **(more or {})},
+        more={"constant": len(truth.constant), "proof": proof},
     )
 
 
@@ -330,7 +294,6 @@ def _about(entry: Entry, facts: dict[str, Any]) -> str:
     hidden = {
         ROTATED: "Decoy heads and units and a rotation of the residual stream hide what its channels mean.",
         NONE: "Every channel of its residual stream has a meaning.",
-        **dict.fromkeys(HARD, "More registers than channels, or noise in the weights, hide what is there."),
     }.get(entry.disguise, "Decoy heads and units write what nothing reads.")
     return f"""
 ## What is known about it

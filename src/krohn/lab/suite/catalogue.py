@@ -7,7 +7,7 @@ from typing import Any
 
 from krohn.base.notebook import Rows
 from krohn.errors import InvalidInput, UnknownName
-from krohn.lab.suite.disguise import BOTH, DISGUISES, HARD
+from krohn.lab.suite.disguise import DISGUISES
 
 COUNTER: dict[str, Any] = {"method": "cascade", "objective": "blocks"}
 LEVELS: dict[str, Any] = {"method": "cascade", "objective": "width"}
@@ -33,16 +33,6 @@ NETWORKS: dict[str, tuple[int, dict[str, dict[str, Any]]]] = {
     "S4": (8, {"cascade": CASCADE}),
     "A5": (8, {"scan": FEATURES}),
 }
-
-HARDER: dict[str, tuple[int, dict[str, dict[str, Any]]]] = {
-    "A4": (8, {"cascade": CASCADE}),
-    "D8": (8, {"cascade": CASCADE}),
-    "S4:minimal": (8, {"cascade": CASCADE}),
-    "Q8": (4, {"cascade": CASCADE}),
-    "A5": (6, {"scan": FEATURES}),
-    "S5:minimal": (7, {"scan": FEATURES}),
-}
-"""The harder tier: short enough for the checker to run every word."""
 
 TAUGHT, TAUGHT_LENGTH = ("C3", "D6", "D8", "Q8", "A4", "S4", "S5", "Grid4"), 16
 """Networks that were trained, with their variables as lessons: two of each."""
@@ -77,7 +67,7 @@ class Entry:
     def version(self) -> int:
         """The version of its files: a folder of another version is built again."""
         revised = REVISED.get((self.automaton, self.algorithm), VERSION)
-        return {"compiled": revised, "hard": 1, "taught": 2}[self.tier]
+        return {"compiled": revised, "taught": 2}[self.tier]
 
     def to_json(self) -> dict[str, Any]:
         """Its entry in a list of the suite."""
@@ -96,15 +86,11 @@ def entries(only: str | Sequence[str] = ()) -> list[Entry]:
         only = [name.strip() for name in only.split(",") if name.strip()]
         if not only:
             raise InvalidInput("--only must name a network of the suite; it is empty: leave it out for all")
-    tiers = ("compiled", NETWORKS, DISGUISES), ("hard", HARDER, HARD)
     every = [
-        Entry(automaton, algorithm, disguise, length, options, tier)
-        for tier, networks, disguises in tiers
-        for automaton, (length, algorithms) in networks.items()
+        Entry(automaton, algorithm, disguise, length, options)
+        for automaton, (length, algorithms) in NETWORKS.items()
         for algorithm, options in algorithms.items()
-        for disguise in disguises
-        # A scan's scores reach 10⁴: its margin covers one of the two disguises, not both.
-        if (algorithm, disguise) != ("scan", BOTH)
+        for disguise in DISGUISES
     ]
     every += [Entry(spec, "taught", seed, TAUGHT_LENGTH, {}, "taught") for spec in TAUGHT for seed in "01"]
     names = [entry.name for entry in every]

@@ -11,7 +11,7 @@ none. So the registers that one moment adds and whose swaps alone never change a
 together.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,6 @@ PER_VARIABLE = 64
 """Counterfactuals of each variable in each split."""
 TRIES = 4
 """Draws for each counterfactual requested."""
-NO_OTHERS: Mapping[str, Matrix] = {}
 LEAST = 8
 """Fewest telling pairs of a variable that is used."""
 
@@ -46,8 +45,7 @@ class CausalVariable:
         registers: those that are swapped.
         moment: of the network's layout; 0 is the embedding.
         place: the same moment in the decoder, by its name in TransformerLens.
-        basis: rows [dimension, d], its directions: orthonormal, or else ``reads`` is given.
-        reads: rows that read its values off the stream.
+        basis: rows [dimension, d], its directions, orthonormal.
     """
 
     name: str
@@ -55,7 +53,6 @@ class CausalVariable:
     moment: int
     place: str
     basis: Matrix
-    reads: Matrix
 
 
 @dataclass(frozen=True)
@@ -74,9 +71,7 @@ class Counterfactual:
     split: str
 
 
-def variables_of(
-    network: CompiledNetwork, turn: Matrix, reads: Mapping[str, Matrix] = NO_OTHERS
-) -> list[CausalVariable]:
+def variables_of(network: CompiledNetwork, turn: Matrix) -> list[CausalVariable]:
     """The registers that depend on the word and that the stream holds at some moment, each at its first."""
     assert network.program is not None, f"the construction {network.method} keeps no program"
     result, blocks, written = dict[str, CausalVariable](), standard_blocks(network.transformer), set[str]()
@@ -86,8 +81,7 @@ def variables_of(
         for name in dict.fromkeys(channel.register for channel in channels if channel.register):
             if name not in result and name in written:
                 held = [moved.get(c, c) for c, each in enumerate(channels) if each.register == name]
-                rows = turn[held], reads.get(place, turn)[held]
-                result[name] = CausalVariable(name, (name,), moment, place, *rows)
+                result[name] = CausalVariable(name, (name,), moment, place, turn[held])
     return list(result.values())
 
 
@@ -103,7 +97,6 @@ def join(variables: list[CausalVariable]) -> list[CausalVariable]:
             moment,
             group[0].place,
             np.concatenate([each.basis for each in group]),
-            np.concatenate([each.reads for each in group]),
         )
         for moment, group in by_moment.items()
         if len(group) > 1
@@ -190,7 +183,6 @@ def swap_variable(
 def counterfactuals(
     network: CompiledNetwork,
     turn: Matrix,
-    reads: Mapping[str, Matrix] = NO_OTHERS,
     *,
     seed: int,
     count: int = PER_VARIABLE,
@@ -200,7 +192,7 @@ def counterfactuals(
     A variable with fewer than ``LEAST`` telling pairs in a split hardly changes any answer: it gets none.
     Registers without any telling pair are swapped together, moment by moment, after the others.
     """
-    single = variables_of(network, turn, reads)
+    single = variables_of(network, turn)
     alone = _draw(network, single, 0, seed, count)
     telling = {one.variable for drawn in alone for one in drawn if one.telling}
     together = join([each for each in single if each.name not in telling])

@@ -4,8 +4,7 @@ Function and algorithm stay the same. Decoys hold what the algorithm does not us
 earlier letters, functions of the letter, in channels that are never read. A probe finds all of that.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +23,6 @@ ROUNDS = 4
 """Rounds of mixing in a rotation: 4⁴ channels can reach each other."""
 NONE, DECOYS, ROTATED = "plain", "decoys", "rotated"
 DISGUISES = (NONE, DECOYS, ROTATED)
-NOISY, SUPERPOSED, BOTH = "noisy", "superposed", "superposed-noisy"
-HARD = (NOISY, SUPERPOSED, BOTH)
-"""Forms of the harder tier (``hard.py``)."""
 DECOY_HEADS, DECOY_UNITS = 3, 4
 """Heads of each block, and hidden units of each MLP in the suite, that do nothing."""
 
@@ -39,13 +35,11 @@ class Disguised:
         decoder: the input of a method under test.
         plain: the same before the rotation, where every channel has a meaning.
         turn: the compiled network's stream times this is ``decoder``'s stream.
-        reads: by place, rows that read the channels of the compiled network there, if not ``turn``.
     """
 
     decoder: Decoder
     plain: Decoder
     turn: Matrix
-    reads: Mapping[str, Matrix] = field(default_factory=dict)
 
 
 def disguise(network: CompiledNetwork, kind: str, seed: int, *, units: int = 0) -> Disguised:

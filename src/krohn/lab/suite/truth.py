@@ -175,14 +175,10 @@ def search(
     pairs: int = PAIRS,
     more: int = MORE_PAIRS,
     rounds: int | None = None,
-    every: bool = False,
 ) -> CircuitSearch:
-    """The circuit of a network that is not rotated; after ``rounds`` it may fail on some ``more`` pairs.
-
-    With ``every`` edge, not only those whose ends share a channel: where LayerNorm couples the others.
-    """
+    """The circuit of a network that is not rotated; after ``rounds`` it may fail on some ``more`` pairs."""
     model = EdgeModel(plain)
-    shared = model.graph.prune(model.graph.possible if every else shared_channels(plain))
+    shared = model.graph.prune(shared_channels(plain))
     words, others = word_pairs(automaton, plain.length, pairs, seed)
     held = word_pairs(automaton, plain.length, more, seed + MORE_SEED)
     # Pruned anew each time: an edge that few pairs need is easily cut before a pair that needs it is known.
