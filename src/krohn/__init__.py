@@ -38,6 +38,8 @@ Networks
 Training
     train             trains networks on an automaton, several replicates at once
     TrainResult       its result
+    train_many        the same for many automata in one run
+    ManyResult        its result: a row for each network
     RunConfig         everything that decides a training run
     reproduce         an experiment of the paper: runs, table and figures
     Reproduction      its result
@@ -89,6 +91,7 @@ _PUBLIC = {
     "KrohnError": "krohn.errors:KrohnError",
     "RunConfig": "krohn.lab.training.config:RunConfig",
     "train": "krohn.lab.training.loop:train",
+    "train_many": "krohn.lab.training.many_runs:train_many",
     "understand": "krohn.lab.interpret.understand:understand",
     "run": "krohn.functions:run",
     "explain": "krohn.functions:explain",
@@ -106,6 +109,7 @@ _PUBLIC = {
     "Explanation": "krohn.network.explanation:Explanation",
     "Sample": "krohn.automata.sampling:Sample",
     "TrainResult": "krohn.lab.training.loop:TrainResult",
+    "ManyResult": "krohn.lab.training.many_runs:ManyResult",
     "Verification": "krohn.proving.outcome:Verification",
     "BarringtonProgram": "krohn.paper.barrington:BarringtonProgram",
     "Circuit": "krohn.paper.threshold_gates:Circuit",

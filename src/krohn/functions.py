@@ -405,6 +405,7 @@ _ON_USE = {
     "suite_networks": "krohn.lab.suite.catalogue:list_networks",
     "train_settings": "krohn.lab.training.settings:SETTINGS",
     "train_as_typed": "krohn.lab.training.typed_run:train_as_typed",
+    "train_each_as_typed": "krohn.lab.training.typed_run:train_each_as_typed",
 }
 
 

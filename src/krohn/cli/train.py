@@ -67,7 +67,7 @@ def setting_options(command: F) -> F:
 
 
 # Execution options, not part of the run's configuration.
-_AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "provable", "as_json")
+_AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "provable", "as_json", "each", "together")
 
 
 @click.command()
@@ -75,6 +75,12 @@ _AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "provable", 
 @click.option(
     "--config", type=FILE, help="Take the whole run from this config.json; give no other setting of the run."
 )
+@click.option(
+    "--each",
+    type=click.Path(path_type=Path),
+    help="Train a network for each automaton of this folder, or of this file with one in each line.",
+)
+@click.option("--together", type=click.IntRange(min=1), help="--each: networks in one graph.  [default: 256]")
 @setting_options
 @click.option(
     "--option",
@@ -96,14 +102,20 @@ _AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "provable", 
     help="lstm, gru: then train until a proof for words of every length succeeds; writes OUT/provable.",
 )
 @json_option
-def command(spec: str | None, config: Path | None, as_json: bool, **options: Any) -> int:
-    """Train networks to simulate the automaton SPEC.
+def command(spec: str | None, config: Path | None, each: Path | None, as_json: bool, **options: Any) -> int:
+    """Train networks to simulate the automaton SPEC, or each of many automata.
 
     \b
     Example:  krohn train Grid4 --length 20 --layers 2 --dim 64 --heads 4 --mlp 64 --lr 1e-3 --steps 2000
     """
-    if (spec is None) == (config is None):
-        raise click.UsageError("give either an automaton SPEC or --config FILE")
+    if [spec, config, each].count(None) != 2:
+        raise click.UsageError("give one of an automaton SPEC, --config FILE and --each FILE|FOLDER")
+    if each is not None:
+        many = functions.train_each_as_typed(each, options, progress=not as_json, tell=note)
+        emit(many.to_dict(), as_json=as_json, text=many.text)
+        return 0
+    if options.pop("together") is not None:
+        raise Unsupported("--together needs --each")
     # The config is complete, and no option may be silently ignored.
     if config is not None and (typed := typed_options(*_AROUND)):
         raise Unsupported(f"--config holds the whole run; leave out {', '.join(typed)}")

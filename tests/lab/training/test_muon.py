@@ -156,12 +156,13 @@ def test_other_parameters_than_block_matrices_move_by_adamw_to_the_bit() -> None
 
 @pytest.mark.parametrize(("replicates", "matrices"), [(1, 6), (1, 5000), (2, 6), (3, 96), (6, 48), (20, 96)])
 def test_shares_cover_every_replicate_once_and_are_balanced(replicates: int, matrices: int) -> None:
-    result = shares(replicates, matrices)
+    elements = matrices * 512**2
+    result = shares(replicates, elements)
     assert [row for rows in result for row in range(replicates)[rows]] == list(range(replicates))
     sizes = [len(range(replicates)[rows]) for rows in result]
     assert max(sizes) - min(sizes) <= 1
     assert len(result) == replicates or len(result) % LANES == 0
-    assert max(sizes) == 1 or (max(sizes) - 1) * matrices < TOGETHER
+    assert max(sizes) == 1 or (max(sizes) - 1) * elements < TOGETHER
 
 
 @pytest.mark.gpu

@@ -27,6 +27,7 @@ from krohn.lab.models.kernels.plain import one_hot as one_hot
 
 
 Weights = Mapping[str, Tensor]
+_AT_ONCE = 2**23  # initial values that are drawn at once
 _ALIGNMENT = 64  # elements: 128 bytes in bf16, the alignment for tensor-core loads
 
 
@@ -136,9 +137,10 @@ class ParameterLayout:
         for index, (name, view) in enumerate(self._views(flat)):
             parameter = self.parameters[index]
             assert parameter.name == name
-            for row in range(len(keys)):  # one row at a time bounds the memory of the 64-bit counters
-                key = random_streams.derive(keys[row : row + 1], index)
-                view[row : row + 1] = parameter.draw(key)
+            rows = max(1, _AT_ONCE // parameter.size)  # bounds the memory of the 64-bit counters
+            for first in range(0, len(keys), rows):
+                part = slice(first, first + rows)
+                view[part] = parameter.draw(random_streams.derive(keys[part], index))
         return flat
 
 

@@ -3,6 +3,7 @@
 Every letter is a pure function of 64-bit keys, so that words are the same on every device.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,7 +17,7 @@ from krohn.lab import random_streams
 from krohn.lab.tasks.task_config import TaskConfig
 
 
-def letters(distribution: Distribution, keys: Tensor, num_letters: int, length: int) -> Tensor:
+def letters(distribution: Distribution, keys: Tensor, num_letters: int | Tensor, length: int) -> Tensor:
     """Words [..., T] from one key per sequence [...]; not for distributions that follow the state."""
     place = torch.arange(length, device=keys.device)
     draws = random_streams.derive(keys[..., None], place)
@@ -70,7 +71,20 @@ class Task:
         labels = automaton.observe if observed else None
         self._table = torch.tensor(automaton.table.reshape(-1), dtype=torch.int64, device=device)
         self._labels = None if labels is None else torch.tensor(labels, device=device)
-        self._choices, self._num_choices = _choice_table(automaton, device)
+        allowed = torch.tensor(feasible_letters(automaton), device=device)
+        self._choices, self._num_choices = choice_table(allowed)
+        self.num_letters = automaton.num_letters
+        # With many automata these are tensors, with an entry for each replicate.
+        self._letters: int | Tensor = automaton.num_letters
+        self._start: int | Tensor = automaton.start
+        self._held_out_rows = 1
+
+    def of(self, replicates: Sequence[int]) -> "Task":
+        """The task of these replicates: row i of what it draws belongs to ``replicates[i]``."""
+        return self
+
+    def close(self, bias: Tensor) -> None:
+        """Sets the bias [R, …] of classes that a replicate lacks so low that they are never chosen."""
 
     @staticmethod
     def _check(config: TaskConfig, automaton: Semiautomaton) -> Distribution:
@@ -86,16 +100,16 @@ class Task:
 
     def begun(self, words: Tensor) -> Tensor:
         """Words [..., T] as input without a scratchpad: with the BOS token prepended, if any."""
-        return functional.pad(words, (1, 0), value=self.automaton.num_letters) if self.config.bos else words
+        return functional.pad(words, (1, 0), value=self.num_letters) if self.config.bos else words
 
     def sample(self, keys: Tensor, steps: Tensor | int, batch: int) -> tuple[Tensor, Tensor]:
         """Letters and states, int64 [..., batch, T], for keys that broadcast with ``steps``."""
         index = torch.arange(batch, device=self.device)
         sequences = random_streams.derive(random_streams.derive(keys, steps)[..., None], index)
-        state = torch.full(sequences.shape, self.automaton.start, device=self.device)
+        state = torch.zeros_like(sequences) + self._start
         if self.distribution.follows_state:
             return self._follow(sequences, state)
-        words = letters(self.distribution, sequences, self.automaton.num_letters, self.config.length)
+        words = letters(self.distribution, sequences, self._letters, self.config.length)
         states = torch.empty_like(words)
         for position, letter in enumerate(words.unbind(-1)):
             state = self._step(state, letter)
@@ -122,13 +136,16 @@ class Task:
         return _narrow(self._interleave(words, states, targets, shown))
 
     def held_out(self, seed: int, count: int) -> tuple[Tensor, Batch]:
-        """``count`` sequences that training never sees: letters [1, count, T] and batch, all labels shown."""
-        keys = random_streams.replicate_keys(seed, 1, device=self.device)
+        """``count`` sequences that training never sees: letters and batch, all labels shown.
+
+        They are [1, count, T], the same for all replicates; with many automata [R, count, T].
+        """
+        keys = random_streams.replicate_keys(seed, 1, device=self.device).expand(self._held_out_rows)
         words, states = self.sample(keys, HELD_OUT, count)
         return words, self._label(words, states, torch.ones_like(states))
 
     def _step(self, state: Tensor, letter: Tensor) -> Tensor:
-        return self._table[state * self.automaton.num_letters + letter]
+        return self._table[state * self.num_letters + letter]
 
     def _follow(self, sequences: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         shape = (*sequences.shape, self.config.length)
@@ -138,7 +155,7 @@ class Task:
             draw = random_streams.integers(
                 random_streams.derive(sequences, position), self._num_choices[state]
             )
-            letter = self._choices[state * self.automaton.num_letters + draw]
+            letter = self._choices[state * self.num_letters + draw]
             state = self._step(state, letter)
             words[..., position], states[..., position] = letter, state
         return words, states
@@ -146,7 +163,7 @@ class Task:
     def _interleave(self, words: Tensor, states: Tensor, targets: Tensor, shown: Tensor) -> Batch:
         """σ₁ q₁ σ₂ q₂ … σ_T; only the positions of letters carry a label."""
         blank = torch.zeros_like(shown)
-        tokens = torch.stack((words, states + self.automaton.num_letters), -1).flatten(-2)[..., :-1]
+        tokens = torch.stack((words, states + self.num_letters), -1).flatten(-2)[..., :-1]
         mask = torch.stack((shown, blank), -1).flatten(-2)[..., :-1]
         wanted = torch.stack((targets, blank), -1).flatten(-2)[..., :-1]
         return Batch(tokens, wanted, mask)
@@ -182,9 +199,8 @@ def task_reasons(config: TaskConfig, automaton: Semiautomaton) -> list[str]:
     return wrong
 
 
-def _choice_table(automaton: Semiautomaton, device: torch.device) -> tuple[Tensor, Tensor]:
-    """The feasible letters of each state, first and in order, and how many they are."""
-    allowed = torch.tensor(feasible_letters(automaton), device=device)
+def choice_table(allowed: Tensor) -> tuple[Tensor, Tensor]:
+    """The letters that each state allows, first and in order, and how many they are; ``allowed`` [n, K]."""
     return (~allowed).to(torch.int8).argsort(dim=-1, stable=True).flatten(), allowed.sum(-1)
 
 

@@ -10,7 +10,7 @@ import torch
 
 from krohn import __version__
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.lab.tasks.batches import Task, task_reasons
+from krohn.lab.tasks.many import Learned, learned_reasons, task_of
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.teaching import Teaching, teach_reasons
 
@@ -99,16 +99,19 @@ BYTES_A_PARAMETER = 22
 BYTES_A_LETTER = 16
 
 
-def start_reasons(config: RunConfig, automaton: Semiautomaton, device: str | None) -> list[str]:
-    """Every reason why the run cannot start with this automaton on this machine."""
-    faults = [*task_reasons(config.task, automaton), *device_reasons(config.precision, device)]
-    faults = faults or teach_reasons(config, automaton)
-    return faults or memory_reasons(config, automaton, device)
+def start_reasons(config: RunConfig, learned: Learned, device: str | None) -> list[str]:
+    """Every reason why the run cannot start with what it learns on this machine."""
+    faults = [*learned_reasons(config.task, learned), *device_reasons(config.precision, device)]
+    if isinstance(learned, Semiautomaton):
+        faults = faults or teach_reasons(config, learned)
+    elif config.teach is not None:
+        faults.append("hints are about one automaton; leave teach out of a run of many")
+    return faults or memory_reasons(config, learned, device)
 
 
-def memory_reasons(config: RunConfig, automaton: Semiautomaton, device: str | None) -> list[str]:
+def memory_reasons(config: RunConfig, learned: Learned, device: str | None) -> list[str]:
     """An error if the buffers alone exceed memory: fail early, not halfway through allocation."""
-    task = Task(config.task, automaton, torch.device("cpu"))
+    task = task_of(config.task, learned, torch.device("cpu"))
     network = config.model.build(task.vocabulary, task.classes)
     layout = network.layout if config.teach is None else Teaching(config, task, network).layout
     parameters = layout.size

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, parse_spec
 from krohn.base.files import path_of
 from krohn.base.notebook import frame, table
 from krohn.errors import InvalidInput, Unsupported, counted
 from krohn.lab.models.network import Network, Weights
 from krohn.lab.tasks.batches import Task
+from krohn.lab.tasks.many import Learned
 from krohn.lab.training.config import RunConfig, typed_run
 from krohn.lab.training.device import choose_device, start_reasons
 from krohn.lab.training.directory import RunDirectory, sole_user
@@ -208,7 +208,7 @@ def train(
     progress: bool = False,
     checkpoint_seconds: float = 120.0,
     deadline: float | None = None,
-    automaton: Semiautomaton | None = None,
+    automaton: Learned | None = None,
     test_sequences: int | None = None,
     **settings: Any,
 ) -> TrainResult:
@@ -225,7 +225,7 @@ def train(
         checkpoint_seconds: minimum time between two checkpoints, longer if writing takes more than a tenth of
             it; one is always written at the end. 0 writes one at every evaluation.
         deadline: Unix time; the first evaluation after it saves and ends the call, without ``evaluate``.
-        automaton: used instead of parsing ``config.task.spec``.
+        automaton: used instead of parsing ``config.task.spec``; several, one for each replicate.
         test_sequences: words of the test set; as many as the validation set has by default.
 
     Returns:

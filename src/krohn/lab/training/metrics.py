@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
@@ -179,6 +180,16 @@ class HeldOut:
     def __init__(self, task: Task, *, seed: int, count: int) -> None:
         self.task = task
         self.words, self.batch = task.held_out(seed, count)
+
+    def of(self, replicates: Sequence[int]) -> "HeldOut":
+        """The sequences of these replicates; all have the same unless they learn different automata."""
+        task = self.task.of(replicates)
+        if task is self.task:
+            return self
+        part, rows = copy(self), list(replicates)
+        part.task, part.words = task, self.words[rows]
+        part.batch = Batch(self.batch.tokens[rows], self.batch.targets[rows], self.batch.shown[rows])
+        return part
 
     def judge(self, network: Network, weights: Weights) -> Scores:
         """Accuracy of every replicate; with a scratchpad the network reads its own states back."""

@@ -115,8 +115,9 @@ POLYNOMIAL = (3.4445, -4.7750, 2.0315)
 SMALLEST_NORM = 1e-7
 # Root mean square of AdamW's updates, as measured in practice: the 0.2 of 0.2·√max(n, m).
 SIZE_OF_ADAMW = 0.2
-# Approximate number of matrices in a batched product; each batch is processed in one lane.
-TOGETHER = 192
+# Approximate number of elements in a batched product, 192 matrices of 512 × 512; each batch is processed in
+# one lane.
+TOGETHER = 192 * 512**2
 # Concurrent lanes on a GPU: while one multiplies, another moves memory (benchmarks/bench_muon.py).
 LANES = 2
 
@@ -179,7 +180,7 @@ class Muon(AdamW):
         self._batches = [
             _InMemory(batch, state, rows)
             for batch in batches(layout)
-            for rows in shares(len(state.weight), len(batch.places))
+            for rows in shares(len(state.weight), len(batch.places) * batch.rows * batch.columns)
         ]
         self._others = [state.part(slice(None), slice(*ends)) for ends in others(layout)]
         self._lanes = _Lanes(state.weight.device)
@@ -197,9 +198,9 @@ class Muon(AdamW):
                 self.update_columns(part, scale, average=average)
 
 
-def shares(replicates: int, matrices: int) -> list[slice]:
-    """Slices of the replicates, each with up to about ``TOGETHER`` matrices, equally many for every lane."""
-    rounds = -(-replicates * matrices // (TOGETHER * LANES))
+def shares(replicates: int, elements: int) -> list[slice]:
+    """Slices of the replicates, each with up to about ``TOGETHER`` elements, equally many for every lane."""
+    rounds = -(-replicates * elements // (TOGETHER * LANES))
     count = min(replicates, LANES * rounds)
     ends = [replicates * index // count for index in range(count + 1)]
     return [slice(*pair) for pair in pairwise(ends)]

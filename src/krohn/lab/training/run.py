@@ -15,10 +15,10 @@ from typing import Any, TypeVar, final
 import torch
 from torch import Tensor
 
-from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import Interrupted, InvalidFile
 from krohn.lab.models.network import ParameterLayout, Weights
-from krohn.lab.tasks.batches import Batch, Task
+from krohn.lab.tasks.batches import Batch
+from krohn.lab.tasks.many import Learned, task_of
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.device import choose_precision, environment
 from krohn.lab.training.directory import RunDirectory
@@ -241,17 +241,19 @@ PIECE_SECONDS = 1.0
 class Run:
     """A run on its device, resumed from its directory if it was begun there."""
 
-    def __init__(
-        self, config: RunConfig, automaton: Semiautomaton, device: torch.device, path: Path | None
-    ) -> None:
+    def __init__(self, config: RunConfig, learned: Learned, device: torch.device, path: Path | None) -> None:
         precision = choose_precision(config, device)
         self.directory = None if path is None else RunDirectory(path)
-        self.task = Task(config.task, automaton, device)
+        self.task = task_of(config.task, learned, device)
         self.network = config.model.build(self.task.vocabulary, self.task.classes)
         self.teaching = None if config.teach is None else Teaching(config, self.task, self.network)
         self.layout = self.network.layout if self.teaching is None else self.teaching.layout
         self.config = config
         self.standing = Standing(config, self.layout, device, precision)
+        for buffer in self.standing.state.weights():
+            bias = self.network.layout.views(buffer[:, : self.network.layout.size]).get("head.bias")
+            if bias is not None:  # an architecture of one's own may learn which classes never come
+                self.task.close(bias)
         self._steppers: dict[int, Stepper] = {}
         self._piece = 1 if device.type == "cpu" else None
         if self.directory is not None:
@@ -339,9 +341,9 @@ class Run:
 
     def _judge(self) -> Scores:
         """Scores of the active rows."""
-        return self.held_out.watch(
-            self.network, self.cast_weights(self.standing.state.average[: self.standing.slots.width])
-        )
+        working = self.standing.slots.working
+        weights = self.cast_weights(self.standing.state.average[: len(working)])
+        return self.held_out.of(working).watch(self.network, weights)
 
     def cast_weights(self, flat: Tensor) -> Weights:
         """Weights by name, in the precision of the matrix products."""

@@ -73,6 +73,11 @@ class TrainState:
             value.copy_(value[list(rows)])
         self._follow_master()
 
+    def weights(self) -> list[Tensor]:
+        """The buffers that hold weights, each once."""
+        copies = [] if self.compute is self.weight else [self.compute]
+        return [self.weight, *copies, self.average, self.best]
+
     def tensors(self) -> dict[str, Tensor]:
         """The tensors of a checkpoint: the rest is derived from them."""
         names = ("weight", "first", "second", "average", "best", "alive")
@@ -198,6 +203,9 @@ class Interval:
 # Placement of replicates in the buffers, so that those that are done cost nothing.
 
 
+MANY_ROWS = 128
+
+
 @dataclass(frozen=True)
 class Slots:
     """The replicate in each row of the buffers; only the first ``width`` rows are active.
@@ -227,13 +235,16 @@ class Slots:
         return sorted(range(len(self.order)), key=self.order.__getitem__)
 
     def narrow(self, training: Sequence[bool]) -> "Slots":
-        """Compacted, those in training first, once they fill at most half the active rows; else unchanged.
+        """Compacted, those in training first, once few enough of the active rows train; else unchanged.
+
+        That is at most half of them, or three quarters of many: new graphs take a second or two.
 
         Args:
             training: for each replicate, whether it is still in training.
         """
         active = [replicate for replicate in self.working if training[replicate]]
-        if not 0 < 2 * len(active) <= self.width:
+        most = self.width * 3 // 4 if self.width >= MANY_ROWS else self.width // 2
+        if not 0 < len(active) <= most:
             return self
         rest = [replicate for replicate in self.order if replicate not in active]
         return Slots((*active, *rest), len(active))

@@ -39,8 +39,9 @@ class Stepper:
         teaching: Teaching | None = None,
     ) -> None:
         device, count = state.weight.device, len(state.weight)
-        chosen = torch.tensor(range(count) if replicates is None else replicates)
-        self.config, self.network, self.task, self.state = config, network, task, state
+        rows = range(count) if replicates is None else replicates
+        chosen = torch.tensor(rows)
+        self.config, self.network, self.task, self.state = config, network, task.of(rows), state
         self.teaching, layout = teaching, network.layout if teaching is None else teaching.layout
         self.chunk = 64 if device.type == "cuda" else 16
         self.leaves = layout.leaves(state.compute, state.gradient)

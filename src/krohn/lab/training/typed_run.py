@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from krohn.lab.provable.provable_run import ProvableRun
     from krohn.lab.training.config import RunConfig
     from krohn.lab.training.loop import TrainResult
+    from krohn.lab.training.many_runs import ManyResult
 
 CHECKPOINT_SECONDS = 120.0
 
@@ -59,6 +60,28 @@ def train_as_typed(
         automaton=automaton,
     )
     return replace(result, provable=_made_provable(options["out"], tell)) if options["provable"] else result
+
+
+def train_each_as_typed(
+    each: Path, options: dict[str, Any], *, progress: bool, tell: Callable[[str], object]
+) -> "ManyResult":
+    """Trains a network for each automaton of a file or folder, with the settings of the options."""
+    from krohn.lab.training.many_runs import TOGETHER, automata_of, train_many
+
+    values = {setting.name: options[setting.name] for setting in SETTINGS}
+    typed = {name: value for name, value in values.items() if value is not None and value != ()}
+    extra, faults = _extra(options["extra"], typed)
+    faults += without_effect(typed | extra)
+    given = {"--provable": options["provable"], "--checkpoint-seconds": options["checkpoint_seconds"]}
+    faults += [f"{flag} is for one automaton; leave it out beside --each" for flag in given if given[flag]]
+    _refuse(faults)
+    automata = automata_of(each)
+    together = options["together"] or TOGETHER
+    tell(f"{counted(len(automata), 'automaton', 'automata')}, up to {together} networks in one graph")
+    return train_many(
+        automata, together=together, directory=options["out"], device=options["device"], progress=progress,
+        **typed | extra,
+    )  # fmt: skip
 
 
 def _made_provable(out: Path, tell: Callable[[str], object]) -> "ProvableRun":
