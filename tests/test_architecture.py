@@ -33,7 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "explorer": CORE | {"construct", "paper", "proving"},
     "lab": CORE | {"check", "construct", "paper", "recurrent", "proving", "exporting"},
     "installation": {"base"},
-    "functions": CORE | {"construct", "paper", "recurrent"},
+    "functions": CORE | {"construct", "paper", "recurrent", "proving"},
     "cli": {"base", "functions"},  # and `krohn`: commands parse, call a public function, print the result
     "__init__": set(),
     "__main__": set(),

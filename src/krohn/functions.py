@@ -25,17 +25,15 @@ from krohn.automata.small import (
 )
 from krohn.automata.words import Word, Words
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.files import COMPILED, EXPORT, RECURRENT, STOCK, TRAINED, Folder, path_of, require
-from krohn.base.portable import float_name
+from krohn.base.files import COMPILED, Folder, path_of, require
 from krohn.errors import InvalidInput, counted, plainly
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.compiled import load as load_compiled
 from krohn.network.explanation import Explanation, explain_word
-from krohn.network.gpt2.reading import ExportedNetwork, read_export
 from krohn.network.meaning import MeaningView, view
 from krohn.paper.threshold_circuit import threshold_circuit
 from krohn.paper.threshold_gates import Circuit
-from krohn.recurrent import recurrent_network
+from krohn.proving.kinds import Forward, kind_for, read_network
 from krohn.recurrent.recurrent_network import RecurrentNetwork, RecurrentReport
 
 if TYPE_CHECKING:
@@ -44,13 +42,15 @@ if TYPE_CHECKING:
     from krohn.lab.experiments.reproduction import Reproduction
     from krohn.lab.interpret.extraction import Extracted
     from krohn.lab.training.trained_network import TrainedNetwork
+    from krohn.network.gpt2.reading import ExportedNetwork
     from krohn.paper.barrington import BarringtonProgram
+
+    Loaded = CompiledNetwork | RecurrentNetwork | ExportedNetwork | TrainedNetwork
 
 Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""
 BATCH_LETTERS = 1 << 16
 """Letters that a network reads at once."""
-Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
 
 
 @plainly
@@ -62,29 +62,13 @@ def save(network: CompiledNetwork | RecurrentNetwork, directory: str | Path) -> 
 
 
 @plainly
-def load(
-    directory: str | Path,
-) -> "CompiledNetwork | RecurrentNetwork | ExportedNetwork | TrainedNetwork":
+def load(directory: str | Path) -> "Loaded":
     """The compiled, recurrent, exported or trained network in a directory; nothing in it is executed.
 
     Of a training run it is the replicate with the highest validation accuracy.
     """
-    return _read(directory, "load takes")
-
-
-def _read(
-    directory: str | Path, purpose: str, device: str = "cpu"
-) -> "CompiledNetwork | RecurrentNetwork | ExportedNetwork | TrainedNetwork":
-    kind = require(directory, purpose, COMPILED, RECURRENT, EXPORT, TRAINED)
-    if kind == RECURRENT:
-        return recurrent_network.load(directory)
-    if kind == EXPORT:
-        return read_export(Path(directory))
-    if kind == TRAINED:
-        from krohn.lab.training.trained_network import read_run
-
-        return read_run(Path(directory), device)
-    return load_compiled(directory)
+    network: Loaded = read_network(directory, "load takes")
+    return network
 
 
 @plainly
@@ -157,7 +141,8 @@ def runnable(network: Reader | str | Path, device: str = "numpy") -> Reader:
     """A network, or the one in a directory: of a run on the device, if that is one of torch."""
     if isinstance(network, Reader):
         return network
-    return _read(network, "run needs", "cpu" if device == "numpy" else device)
+    read: Reader = read_network(network, "run needs", "cpu" if device == "numpy" else device)
+    return read
 
 
 def forward_of(network: Reader, dtype: Any, device: str, *, chunks: bool = False) -> Forward:
@@ -166,22 +151,7 @@ def forward_of(network: Reader, dtype: Any, device: str, *, chunks: bool = False
     A recurrent network runs in float32, one letter after the other; on a torch device it is the network that
     krohn train trains, which can also read in ``chunks``. A trained one runs where it was loaded.
     """
-    if dtype is not None and not isinstance(network, CompiledNetwork) and float_name(dtype) != "float32":
-        raise InvalidInput(f"only a compiled network runs in another type than float32; got {dtype}")
-    dtype = "float64" if dtype is None else dtype
-    if chunks and (device == "numpy" or not isinstance(network, RecurrentNetwork)):
-        raise InvalidInput("chunks are for a recurrent network on a torch device: --device cpu")
-    if isinstance(network, ExportedNetwork) and device != "numpy":
-        raise InvalidInput(f"an export runs in numpy here, and by transformers on a device; got {device}")
-    if isinstance(network, RecurrentNetwork) and device != "numpy":
-        from krohn.lab.cards.recurrent_modules import states_in_training
-
-        return states_in_training(network.cell, device, chunks=chunks)
-    if isinstance(network, CompiledNetwork) and device != "numpy":
-        from krohn.lab.bridge import states_on_device
-
-        return states_on_device(network, float_name(dtype), device)
-    return lambda words: network.forward(words, dtype)
+    return kind_for(network, "run needs", "forward").forward(network, dtype, device, chunks=chunks)
 
 
 @overload
@@ -341,12 +311,7 @@ def extract(
     from krohn.lab.interpret.extraction import extract as extract_automaton
 
     meant = None if automaton is None else as_automaton(automaton)
-    kind = Folder(path_of(network)).kind if isinstance(network, str | Path) else None
-    if device != "cpu" and kind != TRAINED:
-        raise InvalidInput("--device is for the folder of a training run; other networks run on the CPU")
-    if isinstance(network, str | Path) and kind != STOCK:
-        network = _read(network, "extract needs", device)
-    return extract_automaton(answers_of(network, effort, meant, tokens), length, max_states, by)
+    return extract_automaton(answers_of(network, effort, meant, tokens, device), length, max_states, by)
 
 
 def reproduce(

@@ -42,7 +42,7 @@ def test_the_checker_looks_for_the_same_files() -> None:
 def test_real_folders_are_of_their_kind(tmp_path: Path) -> None:
     krohn.save(krohn.compile("C2", 4), tmp_path / "t")
     krohn.save(krohn.compile("C2", architecture="lstm"), tmp_path / "r")
-    krohn.compile("C2", 4).export("hf", tmp_path / "e")
+    krohn.export(krohn.compile("C2", 4), "hf", tmp_path / "e")
     kinds = {name: Folder(tmp_path / name).kind for name in "tre"}
     assert kinds == {"t": COMPILED, "r": RECURRENT, "e": EXPORT}
     for name, kind in kinds.items():

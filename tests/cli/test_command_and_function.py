@@ -103,8 +103,8 @@ def test_a_network_is_reported_as_it_is_compiled(capsys: pytest.CaptureFixture[s
         (["S3", "--architecture", "lstm"], krohn.compile("S3", architecture="lstm")),
     ):
         assert run(["compile", *words]) == 0
-        assert capsys.readouterr().out == f"{network.report().text()}\n"
-        assert said(capsys, "compile", *words)[1] == json.loads(json.dumps(network.report().to_json()))
+        assert capsys.readouterr().out == f"{krohn.report(network).text()}\n"
+        assert said(capsys, "compile", *words)[1] == json.loads(json.dumps(krohn.report(network).to_json()))
 
 
 @pytest.mark.parametrize("kind", ["compiled", "recurrent"])
@@ -162,7 +162,10 @@ def test_options_without_effect_are_refused(tmp_path, capsys) -> None:
     assert run(["compile", "C2", "--length", "4", "--out", net]) == 0
     capsys.readouterr()
     for command, reason in (
-        (f"verify {net} --device cuda", "--device is for a trained network; this is a compiled network"),
+        (
+            f"verify {net} --device cuda",
+            "--device is for the folder of a training run; this is a compiled network",
+        ),
         (f"extract {net} --length 2 --device cuda", "--device is for the folder of a training run"),
     ):
         assert run(command.split()) == 2

@@ -170,7 +170,7 @@ def test_a_place_that_cannot_be_written_to_is_refused_before_the_work(
     monkeypatch.setattr(
         "krohn.construct.compiling.find_accepted", lambda request: pytest.fail("it was compiled")
     )
-    monkeypatch.setattr("krohn.proving.verification.kind_of", lambda network: pytest.fail("it was proved"))
+    monkeypatch.setattr("krohn.proving.kinds.Compiled.verify", lambda *given: pytest.fail("it was proved"))
     capsys.readouterr()
     for command in (
         ["compile", "C2", "--length", "4", "--out", str(closed / "x" / "y")],

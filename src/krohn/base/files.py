@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, final
+from typing import IO, Any, NoReturn, final
 
 from krohn.check.files.folders import (
     open_bounded,
@@ -253,6 +253,8 @@ def _umask() -> int:
 
 COMPILED, RECURRENT, EXPORT, TRAINED = "compiled", "recurrent", "export", "trained"
 STOCK = "stock"
+CALLABLE = "callable"
+"""What was brought as a function: it has no folder, and runs in whatever type it computes in."""
 STOCK_FILES = ("config.json", "model.safetensors")
 """A GPT-2 that ``transformers`` saved: known by both files, and by none of the keys below."""
 KEYS = {
@@ -336,13 +338,19 @@ def path_of(given: str | Path) -> Path:
 
 def require(network: Any, purpose: str, *kinds: str) -> str:
     """The kind of network in a folder, if it is one of ``kinds``; the error begins by ``purpose``."""
+    kind = Folder(path_of(network)).kind if isinstance(network, str | Path) else None
+    if kind not in kinds:
+        refuse_network(network, purpose, *kinds)
+    return kind
+
+
+def refuse_network(network: Any, purpose: str, *kinds: str) -> NoReturn:
+    """What was given instead of a network of these kinds, or its folder, and how to get one."""
     wanted = _either([CONTENTS[each] for each in kinds])
     if not isinstance(network, str | Path):
         raise InvalidInput(f"{purpose} {wanted}, or its folder; got {type(network).__name__}")
     path = path_of(network)
     kind = Folder(path).kind
-    if kind in kinds:
-        return kind
     if kind is not None:
         raise InvalidInput(
             f"{purpose} {wanted}; {short(path)} holds {CONTENTS[kind]}; "

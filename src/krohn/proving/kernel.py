@@ -1,7 +1,7 @@
 """Verification by Coq: from a directory to a certificate, and what Coq's kernel says of it."""
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import nan
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.files import COMPILED, RECURRENT, TRAINED, Folder, path_of, short, write_text
+from krohn.base.files import path_of, short, write_text
 from krohn.check.arithmetic.sums import ANY, LEFT
 from krohn.check.claim import Claim
 from krohn.check.rules import read_net
@@ -30,20 +30,15 @@ from krohn.coq.stored import (
     StoredNetwork,
     StoredRun,
     StoredTransformer,
-    stored_network,
-    stored_run,
-    stored_transformer,
 )
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.compiled import save as save_compiled
 from krohn.proving.claims import Check, Identity, claim_about, identify
+from krohn.proving.kinds import kind_of
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
-from krohn.proving.recurrent import run_all
 from krohn.proving.witness.machines import scans
 from krohn.proving.witness.search import checkable
-from krohn.proving.word_search import exhaustive
-from krohn.recurrent.recurrent_network import RecurrentNetwork, load, save
+from krohn.recurrent.recurrent_network import RecurrentNetwork
 
 ORDERS = {ANY: "any order", LEFT: f"order {LEFT}"}
 LETTER_BY_LETTER, WHOLE_WORDS = "letter by letter", "whole words"
@@ -69,7 +64,13 @@ def kernel_verdict(
     target = None if out is None else checked_target(Path(out))
     with _folder_of(given) as folder:
         net = read_net(folder)
-        network, run = _store(folder)
+        kind = kind_of(folder)
+        if kind is None or not kind.does("stored"):
+            raise Unsupported(
+                "the kernel's proofs cover what krohn compile writes and trained LSTMs; "
+                "others are not covered"
+            )
+        network, run = kind.stored(folder)
     if coq_version() is None and target is None:
         raise MissingDependency(NO_COQ)
     identity = identify(network.automaton, automaton, renamed=renamed)
@@ -206,34 +207,8 @@ def _folder_of(given: CompiledNetwork | RecurrentNetwork | str | Path) -> Iterat
         yield path_of(given)
         return
     with tempfile.TemporaryDirectory() as name:
-        if isinstance(given, RecurrentNetwork):
-            save(given, name)
-        else:
-            save_compiled(given, name)
+        given.save(name)
         yield Path(name)
-
-
-def _store(
-    folder: Path,
-) -> tuple[Stored, Callable[[Semiautomaton], Ran]]:
-    """The network, and a function that runs short words on it, independently of the hints."""
-    kind = Folder(folder).kind
-    if kind == RECURRENT:
-        cell = load(folder).cell
-        return stored_network(folder), lambda automaton: run_all(cell, automaton)
-    if kind == TRAINED:
-        trained = stored_run(folder)
-        return trained, lambda automaton: run_all(trained.cell, automaton)
-    if kind != COMPILED:
-        raise Unsupported(
-            "the kernel's proofs cover what krohn compile writes and trained LSTMs; others are not covered"
-        )
-    stored = stored_transformer(folder)
-    return stored, lambda automaton: exhaustive(stored.weights, automaton, "float32", stored.length, WORK)
-
-
-WORK = 1.2e10
-"""Multiplications that running words may take beside a proof: about a second."""
 
 
 def _reader(target: Path) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.files import check_output, write_json
+from krohn.base.files import CALLABLE, check_output, write_json
 from krohn.base.notebook import html_table
 from krohn.base.portable import portable_bound
 from krohn.check.arithmetic.format import ASSUMPTIONS
@@ -19,9 +19,6 @@ from krohn.check.claim import ANY, Claim
 from krohn.check.files.folders import COMPILED, RECURRENT, STOCK, TRAINED
 from krohn.errors import InvalidInput, counted
 from krohn.proving.claims import SHOWN, Check, Identity, describe_automaton, place
-
-CALLABLE = "callable"
-"""The kind of what was brought as a function: it is run in whatever type it computes in."""
 
 
 @dataclass(frozen=True)

@@ -6,35 +6,20 @@ from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from krohn.automata.observed import with_target
-from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.files import (
-    COMPILED,
-    CONTENTS,
-    EXPORT,
-    KEYS,
-    RECURRENT,
-    STOCK,
-    TRAINED,
-    check_output,
-    path_of,
-    require,
-)
+from krohn.base.files import check_output, path_of
 from krohn.base.portable import float_name
 from krohn.check.certificate import Certificate, read_certificate
-from krohn.check.files.folders import Net, shown
-from krohn.check.rules import read_net, unanswered
+from krohn.check.files.folders import shown
+from krohn.check.rules import unanswered
 from krohn.errors import InvalidInput, plainly
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.gpt2.stock import named_tokens, net_of_module
+from krohn.network.gpt2.stock import named_tokens
 from krohn.proving.claims import Question
 from krohn.proving.compiled import arithmetic, recheck_net
-from krohn.proving.outcome import CALLABLE, Verification
-from krohn.proving.stock import is_gpt2, verify_callable, verify_stock
+from krohn.proving.kinds import Kind, kind_for
+from krohn.proving.outcome import Verification
 
 if TYPE_CHECKING:
     from krohn.recurrent.recurrent_network import RecurrentNetwork
@@ -91,20 +76,21 @@ def verify(
     named = None if dtype is None else float_name(dtype)
     asked = (named, _whole(length), meant, renamed, chunks, second_opinion, largest, effort, device, tokens)
     question = Question(*asked)
-    _refuse_idle(network, question, certificate, kernel=kernel, as_claimed=as_claimed)
+    kind = kind_for(network, "verify needs", "verify")
+    _refuse_idle(kind, question, certificate, kernel=kernel, as_claimed=as_claimed)
     if kernel:
-        return _by_kernel(network, meant, renamed=renamed, out=out)
+        return _by_kernel(kind, network, meant, renamed=renamed, out=out)
     _check_target(out)  # fail before the work
     if certificate is not None:
         return _write(_recheck(network, certificate, question, as_claimed=as_claimed), out)
-    return _write(_verify(path_of(network) if isinstance(network, str) else network, question), out)
+    kind.refuse_idle(network, chunks=chunks, device=device)
+    return _write(kind.verify(path_of(network) if isinstance(network, str) else network, question), out)
 
 
-def _refuse_idle(network: Any, asked: Question, certificate: Any, *, kernel: bool, as_claimed: bool) -> None:
+def _refuse_idle(kind: Kind, asked: Question, certificate: Any, *, kernel: bool, as_claimed: bool) -> None:
     """Refuses options that would change nothing."""
-    if asked.tokens is not None and kind_of(network) not in (STOCK, CALLABLE):
-        called = _called(kind_of(network))
-        raise InvalidInput(f"--tokens is for a network that krohn did not write; {called} names its own")
+    if asked.tokens is not None and kind.names_itself:
+        raise InvalidInput(f"--tokens is for a network that krohn did not write; {kind.called} names its own")
     if asked.renamed and asked.automaton is None:
         raise InvalidInput("--renamed needs --automaton SPEC, whose names the network need not have")
     if not 0 < asked.effort < inf:
@@ -140,40 +126,12 @@ def _write(verdict: Verification, out: str | Path | None) -> Verification:
     return verdict
 
 
-def _verify(network: Any, question: Question) -> Verification:
-    """Each kind needs modules of its own, which are loaded on use."""
-    kind = kind_of(network)
-    if question.chunks and kind != RECURRENT:
-        raise InvalidInput(f"--chunks is for a recurrent network; this is {_called(kind)}: leave it out")
-    if question.device != "cpu" and kind != TRAINED:
-        raise InvalidInput(f"--device is for a trained network; this is {_called(kind)}: leave it out")
-    if kind == COMPILED:
-        return _verify_compiled(network, question)
-    if kind == EXPORT:
-        from krohn.proving.export import verify_export
-
-        return verify_export(network, question)
-    if kind == RECURRENT:
-        from krohn.proving.recurrent import verify_recurrent
-
-        return verify_recurrent(network, question)
-    if kind == TRAINED:
-        from krohn.lab.provable.trained import verify_trained
-
-        return verify_trained(network, question)
-    return verify_stock(network, question) if kind == STOCK else verify_callable(network, question)
-
-
-def _called(kind: str) -> str:
-    return CONTENTS.get(kind, "a callable")
-
-
 def _by_kernel(
-    network: Any, meant: Semiautomaton | None, *, renamed: bool, out: str | Path | None
+    kind: Kind, network: Any, meant: Semiautomaton | None, *, renamed: bool, out: str | Path | None
 ) -> Verification:
     from krohn.proving.kernel import kernel_verdict
 
-    if callable(network) and kind_of(network) in (STOCK, CALLABLE):
+    if callable(network) and not kind.names_itself:
         raise InvalidInput("kernel proves compiled networks; got a callable")
     return kernel_verdict(network, meant, renamed=renamed, out=out)
 
@@ -188,42 +146,11 @@ def _whole(length: Any) -> int | None:
     return int(length)
 
 
-def kind_of(network: Any) -> str:
-    """Which kind of network it is: by its type, or by the files of its folder."""
-    if isinstance(network, CompiledNetwork):
-        return COMPILED
-    if not isinstance(network, str | Path):
-        from krohn.recurrent.recurrent_network import RecurrentNetwork
-
-        if isinstance(network, RecurrentNetwork):
-            return RECURRENT
-        if isinstance(network, Reader):
-            raise InvalidInput("verify takes the folder of an export or of a run, not what load read from it")
-        if is_gpt2(network) or callable(network):
-            return STOCK if is_gpt2(network) else CALLABLE
-    return require(network, "verify needs", *KEYS, STOCK)
-
-
-def _verify_compiled(network: Any, question: Question) -> Verification:
-    from krohn.network.lowering.assembly import lowers_again
-    from krohn.paper.theorem3 import builds_again
-    from krohn.proving.compiled import verify_compiled
-
-    compiled = _load(network)
-    return verify_compiled(compiled, question, described=lowers_again(compiled) or builds_again(compiled))
-
-
-def _load(network: Any) -> CompiledNetwork:
-    from krohn.network.compiled import load
-
-    return network if isinstance(network, CompiledNetwork) else load(network)
-
-
 def _recheck(
     network: Any, given: Certificate | str | Path, question: Question, *, as_claimed: bool
 ) -> Verification:
     certificate = given if isinstance(given, Certificate) else read_certificate(given)
-    net, named = _net_and_automaton(network, certificate)
+    net, named = kind_for(network, "verify --recheck needs", "net").net(network, certificate)
     dtype = None if question.dtype is None else arithmetic(question.dtype)
     limits = {"chunks": question.chunks, "as_claimed": as_claimed}
     beyond = unanswered(net, certificate.claim, dtype, question.length, **limits)
@@ -236,42 +163,3 @@ def _recheck(
         if named_tokens(meant or named, tokens) != claimed:
             beyond = "question: the certificate is about other tokens than those that were asked for"
     return recheck_net(net, named, certificate, meant, renamed=question.renamed, beyond=beyond)
-
-
-def _net_and_automaton(network: Any, certificate: Certificate) -> tuple[Net, Semiautomaton]:
-    """The network as the checker reads it, and the automaton that its files name."""
-    kind = kind_of(network)
-    if kind == STOCK:
-        tokens, claim = certificate.claim.configuration.get("tokens"), certificate.claim
-        folder = isinstance(network, str | Path)
-        net = read_net(network, tokens=tokens) if folder else net_of_module(network, tokens)
-        table = claim.automaton.table.astype(np.int32)
-        observe = None if claim.target == "state" else tuple(claim.automaton.shows.tolist())
-        start, names = int(claim.automaton.start), (claim.states, claim.letters)
-        return net, with_target(
-            Semiautomaton(table, start, *names, observe=observe),
-            "state" if observe is None else "observation",
-        )
-    if isinstance(network, CompiledNetwork):
-        from krohn.proving.compiled import claim_of
-
-        return claim_of(network, network.automaton, "float64", 1)[0], network.automaton
-    if not isinstance(network, str | Path):
-        from krohn.proving.recurrent import net_of
-
-        return net_of(network), network.automaton
-    if kind == TRAINED:
-        from krohn.lab.training.trained_network import read_run
-
-        trained = read_run(Path(network))  # the replicate that runs words, whatever the certificate says
-        return read_net(network, trained.replicate), trained.automaton
-    net = read_net(network)
-    if kind == COMPILED:
-        return net, _load(network).automaton
-    if kind == EXPORT:
-        from krohn.proving.export import named_automaton
-
-        return net, named_automaton(Path(network))
-    from krohn.recurrent.recurrent_network import load
-
-    return net, load(network).automaton

@@ -16,10 +16,10 @@ from krohn.lab.interpret.findings import Amount, Share
 from krohn.lab.interpret.readings import Pairs, Readings, draw_pairs
 from krohn.lab.interpret.report import status
 from krohn.lab.interpret.stages import Stages
-from krohn.lab.interpret.subject import drawing, subject_of, subject_of_compiled
+from krohn.lab.interpret.subject import drawing, subject_of_compiled
 from krohn.lab.interpret.subspace import RIDGES, Chosen, Spread, Trial, choose, directions, random_directions
 from krohn.lab.interpret.swaps import Bench, Telling, shuffle_weights, whole_positions
-from krohn.lab.interpret.understand import CONTROLS, Study, all_findings, changed_as_predicted
+from krohn.lab.interpret.understand import CONTROLS, Study, all_findings, changed_as_predicted, subject_of
 
 SMALL = Amount.of(0.05)
 

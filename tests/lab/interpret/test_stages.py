@@ -9,7 +9,7 @@ import torch
 import krohn
 from krohn.errors import InvalidFile
 from krohn.lab.interpret.stages import Past, Stages, stages_of_decoder, stages_of_transformer
-from krohn.lab.interpret.subject import subject_of
+from krohn.lab.interpret.understand import subject_of
 from krohn.lab.suite.disguise import ROTATED, disguise
 from krohn.network.gpt2.reading import read_export
 

@@ -17,19 +17,13 @@ import torch
 
 from krohn.automata.observed import with_target
 from krohn.automata.quotients import difference_word
-from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.extras import to_install
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, counted
 from krohn.lab.interpret.stages import Stages, stages_of_decoder
 from krohn.lab.interpret.stream_states import machine_by_states, renumber
-from krohn.lab.provable.exact import longest
-from krohn.lab.training.trained_network import TrainedNetwork
-from krohn.network.compiled import CompiledNetwork
-from krohn.network.gpt2.reference import states_of
-from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for
-from krohn.proving.stock import is_gpt2, require_automaton, runner_of
-from krohn.proving.word_search import Runner, in_blocks, runner
+from krohn.proving.kinds import kind_for
+from krohn.proving.word_search import in_blocks
 
 Words = npt.NDArray[np.int64]
 Levels = list[Words]
@@ -92,37 +86,29 @@ class Answers:
 
 
 def answers_of(
-    network: Any, effort: float = 1.0, automaton: Semiautomaton | None = None, tokens: Any = None
+    network: Any,
+    effort: float = 1.0,
+    automaton: Semiautomaton | None = None,
+    tokens: Any = None,
+    device: str = "cpu",
 ) -> Answers:
     """A network of krohn's; or a GPT-2, its directory or a callable, with the automaton it should compute.
 
     A token that stands for no output counts as one more answer.
     """
-    if isinstance(network, Reader):
-        if automaton is not None or tokens is not None:
-            raise InvalidInput("--automaton and --tokens are for networks of others; this one names its own")
-        automaton = network.automaton
-    meant = require_automaton(automaton, tokens)
-    reach, stages, most, causal = None, None, COMPILED_WORDS * effort, True
-    run: Runner
-    if isinstance(network, CompiledNetwork):
-        run, reach = runner(network.transformer, "float64"), network.longest
-    elif isinstance(network, Reader):
-        run, reach = network.forward, network.longest
-    elif isinstance(network, str | Path) or is_gpt2(network):
-        decoder = decoder_of_stock(stock_of(network, meant, tokens))
-        run, reach, stages = states_of(decoder), decoder.length, stages_of_decoder(decoder, torch.float32)
-    else:
-        run, causal = runner_of(network, tokens_for(meant, tokens)), False
-    if isinstance(network, TrainedNetwork):
-        most = meant.num_letters ** longest(network, LONGEST, effort)
-    other = len(meant.output_names)
+    kind = kind_for(network, "extract needs", "running")
+    kind.refuse_idle(network, device=device)
+    run = kind.running(network, automaton, tokens, device)
+    other, most = len(run.automaton.output_names), COMPILED_WORDS * effort
+    if run.reach is not None:
+        most = run.automaton.num_letters ** run.reach(LONGEST, effort)
+    stages = None if run.decoder is None else stages_of_decoder(run.decoder, torch.float32)
 
     def answers(words: Words) -> Words:
-        states = run(words)
+        states = run.of(words)
         return np.where(states < 0, other, states)
 
-    return Answers(answers, most, meant, reach, stages, causal)
+    return Answers(answers, most, run.automaton, run.longest, stages, run.causal)
 
 
 WAYS = ("words", "states")

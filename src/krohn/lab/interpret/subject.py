@@ -10,15 +10,13 @@ import torch
 
 from krohn.automata.sampling import sample
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.files import COMPILED, EXPORT, STOCK, TRAINED, require
-from krohn.errors import InvalidInput, Unsupported
+from krohn.errors import Unsupported
 from krohn.lab.interpret.readings import Numbers
 from krohn.lab.interpret.stages import Stages, stages_of_decoder, stages_of_transformer
-from krohn.network.compiled import CompiledNetwork, load
+from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder
-from krohn.network.gpt2.reading import ExportedNetwork, read_export
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of
-from krohn.proving.stock import is_gpt2, require_automaton
+from krohn.proving.stock import require_automaton
 
 NO_STATES = "a network can be understood if it outputs states; this one outputs observations"
 
@@ -44,29 +42,6 @@ class Subject:
     def length(self) -> int:
         """The longest word it is meant for."""
         return self.stages.length
-
-
-def subject_of(network: Any, automaton: Semiautomaton | None = None, tokens: Any = None) -> Subject:
-    """A compiled network, an export, a GPT-2 of ``transformers``, or the folder of one or of a run."""
-    if isinstance(network, CompiledNetwork):
-        return subject_of_compiled(network)
-    if isinstance(network, ExportedNetwork):
-        return subject_of_decoder(network.decoder, network.automaton, "GPT-2 export")
-    if is_gpt2(network):
-        return subject_of_stock(network, automaton, tokens)
-    if not isinstance(network, str | Path):
-        raise InvalidInput(
-            "understand reads the stream between blocks, so it needs a GPT-2 or its folder; got "
-            f"{type(network).__name__}: krohn.extract takes any callable"
-        )
-    kind, directory = require(network, "understand needs", COMPILED, EXPORT, TRAINED, STOCK), Path(network)
-    if kind == STOCK:
-        return subject_of_stock(directory, automaton, tokens)
-    if automaton is not None or tokens is not None:
-        raise InvalidInput(f"--automaton and --tokens are for networks of others; {directory} names its own")
-    if kind == TRAINED:
-        return subject_of_run(directory)
-    return subject_of(read_export(directory) if kind == EXPORT else load(directory))
 
 
 def subject_of_compiled(network: CompiledNetwork) -> Subject:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput
 from krohn.lab.interpret.attention import classify_heads
@@ -23,7 +24,7 @@ from krohn.lab.interpret.probe import LinearProbe
 from krohn.lab.interpret.readings import Numbers, Readings
 from krohn.lab.interpret.report import Report
 from krohn.lab.interpret.stages import Passed
-from krohn.lab.interpret.subject import Subject, subject_of
+from krohn.lab.interpret.subject import Subject
 from krohn.lab.interpret.subspace import (
     RIDGES,
     Spread,
@@ -43,6 +44,7 @@ from krohn.lab.interpret.swaps import (
     whole_positions,
 )
 from krohn.lab.interpret.variables import Variable, candidates, distinct
+from krohn.proving.kinds import kind_for
 
 Hits = npt.NDArray[np.bool_]
 
@@ -224,6 +226,11 @@ SHORTEST, LONGEST = 2, 40
 """Letters of the words that are drawn, the most unless ``length`` is given."""
 
 HEAD_WORDS = 64
+
+
+def subject_of(network: Any, automaton: Semiautomaton | None = None, tokens: Any = None) -> Subject:
+    """A network with its stream between blocks open, or that of a folder."""
+    return kind_for(network, "understand needs", "subject").subject(network, automaton, tokens)
 
 
 def understand(
