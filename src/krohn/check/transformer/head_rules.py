@@ -146,7 +146,9 @@ class Look:
         beyond = self.values.beyond.reshape(-1, self.values.beyond.shape[-1]).max(axis=0)
         # Beyond a certain lead exp returns 0 for all others: the copy is exact, and nothing leaks.
         if not fmt.certain(lead.least):
-            size, spread = full.size.max(axis=0) + beyond, full.hi.max(axis=0) - full.lo.min(axis=0)
+            # ``full`` bounds whole numbers: a value is in ``part`` plus ``value_wide`` · Z, which
+            # ``over_counters`` adds for all Z. ``beyond``, the size of the latter, would count it twice.
+            size, spread = full.size.max(axis=0), full.hi.max(axis=0) - full.lo.min(axis=0)
             rows = rows.widen(fmt.copied(size, spread, leak, self.tau + self.length))
         return fmt.linear(fmt.stored(Box(rows, beyond)), output)
 

@@ -93,3 +93,46 @@ def test_sums_and_letters_of_a_stack_hold_their_points() -> None:
             assert (np.abs((one + other) - result.middle) <= result.radius + 1e-6 * unit).all()
     whole = ways.plus(Ball(np.array([[3.0]]), np.zeros((1, 1))), Ball(np.array([[-5.0]]), np.zeros((1, 1))))
     assert (whole.middle.item(), whole.radius.item()) == (-2.0, 0.0)
+
+
+def test_a_memory_holds_its_points_where_gate_and_memory_are_uncertain() -> None:
+    """Around a memory of 0 all that an uncertain gate does is the product of two radii."""
+    dice, ways = np.random.default_rng(8), balls()
+    pairs, width = 3, 4
+    w = {"gate.weight": dice.normal(size=(width, 2 * pairs)) / 4, "gate.bias": np.zeros(2 * pairs)}
+    w["write"] = np.zeros((width, 2 * pairs))
+    window = Ball(dice.normal(size=(40, width)), np.full((40, width), 0.5))
+    middles = ways.numbers(exactly(window.middle @ w["gate.weight"])).middle
+    for size in (0.0, 1.0):
+        turned = np.exp(2j * np.pi * dice.random((40, pairs)))
+        _, after = ways.mix(w, window, Ball(size * turned, np.ones((40, pairs))))
+        for _ in range(50):
+            gate = gate_of(torch.tensor(inside(window, dice) @ w["gate.weight"]))
+            # As far out as it can be, in the direction in which the gate has moved.
+            moved = gate - middles / np.maximum(1.0, np.abs(middles))
+            held = size * turned + np.exp(1j * (np.angle(size * turned * moved) - np.angle(gate)))
+            assert (np.abs(gate * held - after.middle) <= after.radius).all()
+
+
+def exactly(numbers: np.ndarray) -> Ball:
+    return Ball(numbers, np.zeros(numbers.shape))
+
+
+@every("seed", range(20))
+def test_a_gate_moves_below_the_chord_of_its_bound(seed: int) -> None:
+    """Also where the bound itself does not, because the circle lies within the ball."""
+    dice, ways = np.random.default_rng(seed), balls()
+    middle = dice.normal(size=(1, 2)) * dice.choice([0.5, 1.0, 2.0])
+    low = float(dice.random() / 2)
+    high = low + float(dice.random() * 2)
+
+    def bound(radius: float) -> float:
+        # The radius of a complex number is √2 times that of its parts.
+        return float(ways.gates(Ball(middle, np.full((1, 2), radius / np.sqrt(2)))).radius[0, 0])
+
+    centre, circle = complex(*middle[0]), np.exp(2j * np.pi * np.arange(720) / 720)
+    turned = centre / max(1.0, abs(centre))
+    for share in np.linspace(0, 1, 21):
+        near = centre + ((1 - share) * low + share * high) * circle
+        farthest = np.abs(near / np.maximum(1.0, np.abs(near)) - turned).max()
+        assert farthest <= (1 - share) * bound(low) + share * bound(high) + 1e-9
