@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 
-from krohn.paper.theorem1 import composition_width
+from krohn.paper.composition import composition_width
 
 CASES = (("S4", 24), ("A5", 60), ("S5", 120))
 GADGETS = ("plateau", "hat", "direct")

@@ -18,10 +18,11 @@ from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.depth_bounds import USUAL, DepthBounds, bound_depth
 from krohn.errors import KrohnError
 from krohn.network.compiled import CompiledNetwork
-from krohn.paper.bounds import paper_best
+from krohn.paper.best import paper_best
+from krohn.paper.gridworlds import recognise_grid
 from krohn.paper.theorem1 import build_scan
 from krohn.paper.theorem2 import build_paper
-from krohn.paper.theorem3 import build_grid, recognise_grid
+from krohn.paper.theorem3 import build_grid
 
 PAGE = Path(__file__).parents[1] / "results" / "tables" / "sizes.md"
 ROWS = PAGE.with_suffix(".json")

@@ -15,7 +15,8 @@ from size_table import PAPER_AUTOMATA, SizeTable
 
 import krohn
 from krohn.base.portable import FLOATS
-from krohn.depth.block_scheme import BlockScheme, LayerSize, heads_needed
+from krohn.depth.block_scheme import BlockScheme
+from krohn.depth.layer_size import LayerSize, heads_needed
 from krohn.depth.lower_bound import Witness, find_witness
 
 ROOT = Path(__file__).parents[1]

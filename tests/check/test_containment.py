@@ -21,7 +21,8 @@ from krohn.check.arithmetic.sums import Sums
 from krohn.check.ground import Real, Refused, point
 from krohn.check.recurrent.cells import Cell
 from krohn.lab.cards.recurrent_modules import in_training
-from krohn.network.transformer import Head, Layer, Mlp, Transformer, logits
+from krohn.network.forward import logits
+from krohn.network.transformer import Head, Layer, Mlp, Transformer
 from krohn.recurrent.recurrent_network import PlainSums
 from krohn.recurrent.recurrent_weights import WEIGHTS
 

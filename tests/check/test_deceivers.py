@@ -13,8 +13,8 @@ import pytest
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.forward import run as run_in
 from krohn.network.transformer import Head, Layer, Matrix, Mlp, Transformer
-from krohn.network.transformer import run as run_in
 from krohn.proving.compiled import arithmetic, attempt
 from proving.built_networks import compiled
 
@@ -175,7 +175,7 @@ def test_scores_that_a_half_type_could_not_hold_are_run_as_they_are_proved() -> 
 def run_states(construction: Construction, dtype: str) -> bool:
     network, automaton, length = construction
     words = np.random.default_rng(1).integers(automaton.num_letters, size=(200, length))
-    from krohn.network.transformer import run
+    from krohn.network.forward import run
 
     return bool((run(network, words, dtype) == np.asarray(simulate(automaton, words))).all())
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from krohn.network.forward import logits
+from krohn.network.layout import Layout
 from krohn.network.lowering.assembly import lower, symbolic_head
-from krohn.network.lowering.heads import PositionCodes
+from krohn.network.lowering.position_codes import PositionCodes
 from krohn.network.operations import AttentionOperation, PositionMap
 from krohn.network.program import (
     Places,
@@ -20,7 +22,7 @@ from krohn.network.program import (
     Source,
     interpret_registers,
 )
-from krohn.network.transformer import Layout, Transformer, logits
+from krohn.network.transformer import Transformer
 
 ROUNDING = 1e-10
 

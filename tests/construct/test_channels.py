@@ -8,10 +8,12 @@ import pytest
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.lowering.assembly import Lifetime, allocate, lower, sums_of_heads
+from krohn.network.layout import Channel
+from krohn.network.lowering.assembly import lower
+from krohn.network.lowering.channels import Lifetime, allocate
+from krohn.network.lowering.head_sums import sums_of_heads
 from krohn.network.operations import Clamp, Linear, PrefixSum, Select, Table
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source, interpret
-from krohn.network.transformer import Channel
 
 MOMENTS = 9
 

@@ -10,9 +10,10 @@ from construct.small_automata import called
 from every import every
 from krohn.automata.zoo import zoo
 from krohn.construct.depth_bounds import DepthBounds, bound_depth
-from krohn.construct.tight.draft import Finite, ProgramDraft, joined, register_value, require_rows
+from krohn.construct.tight.draft import ProgramDraft
+from krohn.construct.tight.finite import Finite, joined, register_value, require_rows
 from krohn.construct.tight.small_scan import fewest_points, scan_program
-from krohn.depth.block_scheme import LayerSize
+from krohn.depth.layer_size import LayerSize
 from krohn.depth.lower_bound import Witness, find_two_layer_witness, find_two_words
 from krohn.network.program import Program, interpret, interpret_registers
 

@@ -9,9 +9,12 @@ import pytest
 
 from construct.gadget_contract import HeadCase, MapCase, check_head, check_map, head_program, map_program
 from krohn.network.compiled import program_from_json, program_to_json
+from krohn.network.forward import logits
+from krohn.network.layout import Channel
 from krohn.network.lowering.assembly import lower
 from krohn.network.lowering.heads import GADGETS
-from krohn.network.lowering.maps import best_code, ramp_width
+from krohn.network.lowering.staircase import ramp_width
+from krohn.network.lowering.table_code import best_code
 from krohn.network.operations import (
     AttentionOperation,
     Clamp,
@@ -28,7 +31,6 @@ from krohn.network.operations import (
     Table,
 )
 from krohn.network.program import Places, Register, Source
-from krohn.network.transformer import Channel, logits
 
 R = Register
 

@@ -9,15 +9,8 @@ import pytest
 
 from every import every
 from krohn.errors import LimitExceeded
-from krohn.network.lowering.maps import (
-    SLACK,
-    MlpBuilder,
-    Signal,
-    ramp_width,
-    require_entries,
-    require_positions,
-    staircase,
-)
+from krohn.network.lowering.mlp_builder import SLACK, MlpBuilder, Signal, require_entries, require_positions
+from krohn.network.lowering.staircase import ramp_width, staircase
 from krohn.network.transformer import Mlp
 
 Numbers = npt.NDArray[np.float64]

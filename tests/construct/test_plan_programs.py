@@ -15,7 +15,8 @@ from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.known_shapes import recognise_stack
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan
 from krohn.cascade.stack import POP
-from krohn.construct.tight.draft import Finite, ProgramDraft, joined
+from krohn.construct.tight.draft import ProgramDraft
+from krohn.construct.tight.finite import Finite, joined
 from krohn.construct.tight.leaf_programs import padding_steps
 from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.small_scan import fewest_points, scan_program

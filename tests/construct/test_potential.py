@@ -7,7 +7,7 @@ import pytest
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
-from krohn.construct.tight.plan_programs import potential
+from krohn.construct.tight.potential import potential
 from krohn.network.program import interpret
 from krohn.proving.verification import verify
 from unproved import compile

@@ -13,9 +13,9 @@ from krohn.automata.zoo import zoo
 from krohn.base.portable import Budget
 from krohn.construct.features.plans import one_layer_plan
 from krohn.construct.request import MAX_LENGTH
-from krohn.construct.tight.draft import require_rows
+from krohn.construct.tight.finite import require_rows
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported
-from krohn.network.lowering.maps import require_entries, require_positions
+from krohn.network.lowering.mlp_builder import require_entries, require_positions
 from krohn.paper.threshold_circuit import threshold_circuit
 from unproved import compile
 

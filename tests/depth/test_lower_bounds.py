@@ -14,7 +14,8 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import small_automata
 from krohn.automata.zoo import parse_spec, zoo
 from krohn.base.portable import Budget
-from krohn.depth.block_scheme import BlockScheme, LayerSize, check_block_scheme
+from krohn.depth.block_scheme import BlockScheme, check_block_scheme
+from krohn.depth.layer_size import LayerSize
 from krohn.depth.lower_bound import (
     LastBlockScheme,
     TwoWords,

@@ -8,7 +8,7 @@ import pytest
 
 from depth.wide_layer import WideLayer
 from krohn.automata.zoo import zoo
-from krohn.depth.block_scheme import LayerSize, best_share, heads_needed, longest_word
+from krohn.depth.layer_size import LayerSize, best_share, heads_needed, longest_word
 
 
 @pytest.mark.parametrize(

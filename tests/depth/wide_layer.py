@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from krohn.depth.block_scheme import LayerSize, best_share
+from krohn.depth.layer_size import LayerSize, best_share
 
 
 @dataclass(frozen=True)

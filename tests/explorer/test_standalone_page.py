@@ -15,7 +15,8 @@ import krohn
 from krohn.cli.app import run
 from krohn.explorer.page_data import describe, render_page
 from krohn.explorer.trained_results import GALLERY
-from krohn.network.transformer import Transformer, logits
+from krohn.network.forward import logits
+from krohn.network.transformer import Transformer
 
 SPECS = ("S4", "Dyck4,2", "A5", "regex:(a|b)*abb")
 

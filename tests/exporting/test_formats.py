@@ -21,8 +21,9 @@ from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.hugging_face import hugging_face_files
 from krohn.exporting.onnx_graph import onnx_files
 from krohn.exporting.standard_blocks import twinned_channels
-from krohn.network.gpt2.decoder import Decoder, tensor_file, tokenizer_files, vocabulary_of, write_files
+from krohn.network.gpt2.decoder import Decoder, tensor_file, write_files
 from krohn.network.gpt2.reference import logits
+from krohn.network.gpt2.vocabulary import tokenizer_files, vocabulary_of
 
 LENGTH = 12
 

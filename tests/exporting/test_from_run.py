@@ -16,8 +16,9 @@ from krohn.lab.training.config import EvaluationConfig, OptimizerConfig, RunConf
 from krohn.lab.training.directory import read_weights
 from krohn.lab.training.loop import train
 from krohn.lab.training.run_decoder import decoder_of_run, head_without_bias
-from krohn.network.gpt2.decoder import vocabulary_of, write_files
+from krohn.network.gpt2.decoder import write_files
 from krohn.network.gpt2.reference import logits
+from krohn.network.gpt2.vocabulary import vocabulary_of
 
 SMALL = {"layers": 2, "dim": 16, "heads": 2, "mlp": 24}
 

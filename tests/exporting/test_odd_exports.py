@@ -16,9 +16,9 @@ from krohn.errors import InvalidFile, InvalidInput
 from krohn.exporting.driver import check_target
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.exporting.model_card import outcome
-from krohn.network.gpt2.decoder import tokenizer_files, vocabulary_of
 from krohn.network.gpt2.reading import read_export
 from krohn.network.gpt2.reference import logits
+from krohn.network.gpt2.vocabulary import tokenizer_files, vocabulary_of
 
 SPACES = [" ", "\t", "\n", "\u00a0", "\u2003", "\u2028", "\x85", "\u3000"]
 

@@ -15,7 +15,7 @@ from krohn.exporting import from_compiled
 from krohn.exporting.from_compiled import Checked, check_rounding, decoder_of_compiled, measure
 from krohn.exporting.lowering import Measured, lower, power_of_two
 from krohn.exporting.standard_blocks import standard_blocks
-from krohn.network.gpt2.decoder import Decoder, vocabulary_of
+from krohn.network.gpt2.decoder import Decoder
 from krohn.network.gpt2.reference import (
     Amplified,
     Array,
@@ -25,6 +25,7 @@ from krohn.network.gpt2.reference import (
     logits,
     rounded_logits,
 )
+from krohn.network.gpt2.vocabulary import vocabulary_of
 
 
 def test_sums_go_from_the_first_term_to_the_last() -> None:

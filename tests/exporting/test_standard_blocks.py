@@ -10,7 +10,8 @@ from every import every
 from krohn.errors import Unsupported
 from krohn.exporting.from_compiled import as_transformer
 from krohn.exporting.standard_blocks import MAX_STREAM, standard_blocks
-from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer, logits
+from krohn.network.forward import logits
+from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer
 
 BUILT = [
     ("C2", {}),

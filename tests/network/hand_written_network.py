@@ -3,7 +3,8 @@
 import numpy as np
 
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
+from krohn.network.layout import Channel, HeadMeaning, Layout
+from krohn.network.transformer import Head, Layer, Mlp, Transformer
 from network.hand_written_programs import PARITY, parity_program
 
 LENGTH = 6

@@ -15,8 +15,8 @@ import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import load, save
+from krohn.network.layout import Channel, Layout
 from krohn.network.program import interpret_registers
-from krohn.network.transformer import Channel, Layout
 from network.hand_written_network import LENGTH, parity_network
 from network.hand_written_programs import PARITY, parity_program
 

@@ -16,6 +16,7 @@ from krohn.errors import InvalidFile, InvalidInput
 from krohn.network import compiled
 from krohn.network.compiled import fitted, load, plain, save, transformer_from
 from krohn.network.explanation import around_circle, without_noise
+from krohn.network.forward import caster, logits, run
 from krohn.network.operations import (
     Clamp,
     EndWrite,
@@ -32,7 +33,7 @@ from krohn.network.operations import (
     formula,
     latest,
 )
-from krohn.network.transformer import Transformer, caster, logits, run
+from krohn.network.transformer import Transformer
 from krohn.network.word_picture import HeadView, word_picture
 from network.hand_written_network import parity_network
 from network.naive_transformer import naive_logits, random_transformer

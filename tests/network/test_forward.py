@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from krohn.errors import InvalidInput
-from krohn.network import transformer
-from krohn.network.transformer import SIN, Head, Mlp, apply_mlp, caster, logits, visible
+from krohn.network import forward
+from krohn.network.forward import apply_mlp, attend, caster, logits, visible
+from krohn.network.transformer import SIN, Head, Mlp
 from network.hand_written_network import parity_transformer
 
 
@@ -17,7 +18,7 @@ def test_masks_show_what_they_say() -> None:
 def test_blocks_of_rows_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     words = np.random.default_rng(0).integers(0, 2, (7, 6))
     whole = logits(parity_transformer(), words)
-    monkeypatch.setattr(transformer, "SCORE_ENTRIES", 20)
+    monkeypatch.setattr(forward, "SCORE_ENTRIES", 20)
     assert np.allclose(logits(parity_transformer(), words), whole)
 
 
@@ -25,7 +26,7 @@ def test_a_head_is_the_softmax_of_its_scores() -> None:
     rng = np.random.default_rng(1)
     head = Head(*(rng.normal(size=shape) for shape in ((4, 2), (4, 2), (4, 3), (3, 4))))
     stream = rng.normal(size=(2, 5, 4))
-    out = transformer.attend(head, stream, caster("float64"))
+    out = attend(head, stream, caster("float64"))
     for word in range(2):
         for t in range(5):
             scores = [stream[word, t] @ head.query @ head.key.T @ stream[word, i] for i in range(t + 1)]

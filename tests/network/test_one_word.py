@@ -15,8 +15,8 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import LONGEST
+from krohn.network.forward import logits
 from krohn.network.meaning import meaning
-from krohn.network.transformer import logits
 
 ODD = ("<a>", "b&c", '"', "北")
 LENGTH = 5

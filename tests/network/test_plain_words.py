@@ -22,7 +22,7 @@ from krohn.network.explanation import explain_word
 from krohn.network.plain_words import Wording, about, head_words, register_words
 from krohn.network.program import fields_of, interpret_registers
 from krohn.network.register_kinds import KINDS
-from krohn.paper.permutation_reset import component_cascade
+from krohn.paper.component_cascade import component_cascade
 from network.naive_meanings import naive, related
 
 LENGTH = 12

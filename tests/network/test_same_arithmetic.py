@@ -17,8 +17,8 @@ from every import every
 from krohn.automata.zoo import zoo
 from krohn.lab.bridge import states_on_device
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.transformer import apply_mlp, caster
-from krohn.network.transformer import run as run_in
+from krohn.network.forward import apply_mlp, caster
+from krohn.network.forward import run as run_in
 from krohn.proving.compiled import ARITHMETICS, arithmetic
 from unproved import compile
 

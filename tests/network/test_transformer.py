@@ -8,7 +8,8 @@ import pytest
 
 from every import every
 from krohn.errors import InvalidInput
-from krohn.network.transformer import SIN, Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer
+from krohn.network.layout import Channel, HeadMeaning, Layout
+from krohn.network.transformer import SIN, Head, Layer, Mlp, Transformer
 
 D, STATES, LETTERS, LENGTH = 5, 3, 2, 4
 

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.forward import logits
+from krohn.network.layout import Channel
 from krohn.network.operations import AttentionOperation, PlaceSum, PrefixSum, Values
 from krohn.network.program import Program, interpret_registers
-from krohn.network.transformer import Channel, logits
 from krohn.proving.word_search import all_words
 
 MAX_WORK = 10**9

@@ -5,20 +5,14 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.operations import LatestWrite, Modulo, PrefixSum
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
-from krohn.network.transformer import Channel, HeadMeaning, Layer, Layout, Transformer
+from krohn.network.transformer import Layer, Transformer
 from krohn.paper.blocks import integer_readout, lift_mlp
-from krohn.paper.lemmas import (
-    BOS,
-    LOG,
-    VALUE,
-    absorber,
-    counter_layer,
-    interpolate_1d,
-    memory_head,
-    memory_score,
-)
+from krohn.paper.counter import BOS, LOG, VALUE, absorber, counter_layer
+from krohn.paper.interpolation import interpolate_1d
+from krohn.paper.memory import memory_head, memory_score
 
 IDLE, RECENCY, ONE = 1, 2, 3  # of a memory, beside VALUE
 

@@ -9,15 +9,10 @@ import numpy.typing as npt
 
 from krohn.cascade.holonomy import Update
 from krohn.network.transformer import Mlp
-from krohn.paper.lemmas import (
-    UNITS_PER_POINT,
-    PositionCode,
-    separation,
-    table_rows,
-    validate,
-)
-from krohn.paper.permutation_reset import PermutationReset
-from krohn.paper.theorem3 import padding_moves
+from krohn.paper.component_cascade import PermutationReset
+from krohn.paper.grid_runs import padding_moves
+from krohn.paper.interpolation import UNITS_PER_POINT, separation, table_rows, validate
+from krohn.paper.positions import PositionCode
 
 ROUNDING = 1e-9
 """Slack for the float64 rounding of a norm that meets its bound with equality."""

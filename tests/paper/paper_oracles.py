@@ -9,7 +9,7 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.program import interpret
-from krohn.paper.permutation_reset import ComponentCascade
+from krohn.paper.component_cascade import ComponentCascade
 
 Words = npt.NDArray[np.int64]
 

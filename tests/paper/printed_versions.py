@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.transformer import Head, Layer, Transformer, run
+from krohn.network.forward import run
+from krohn.network.transformer import Head, Layer, Transformer
 from paper.paper_oracles import Words, naive_states
 
 

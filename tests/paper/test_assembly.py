@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.transformer import Channel, Layer, Layout, Mlp, Transformer, apply_mlp, run
+from krohn.network.forward import apply_mlp, run
+from krohn.network.layout import Channel, Layout
+from krohn.network.transformer import Layer, Mlp, Transformer
 from krohn.paper.blocks import (
     add_mlps,
     basis,
     deepen,
-    drop_unused_channels,
     identity_layer,
     integer_readout,
     lift_layer,
@@ -19,8 +20,9 @@ from krohn.paper.blocks import (
     parallel_layers,
     then_table,
 )
-from krohn.paper.grid_heads import circular_mlp
-from krohn.paper.lemmas import interpolate_1d, interpolate_nd
+from krohn.paper.circular_mlp import circular_mlp
+from krohn.paper.interpolation import interpolate_1d, interpolate_nd
+from krohn.paper.unused_channels import drop_unused_channels
 from paper.lemma_networks import build_memory
 from paper.paper_oracles import all_words, assert_simulates, naive_states
 

@@ -11,7 +11,8 @@ from krohn.algebra.transformation import compose, inverse
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
-from krohn.paper.barrington import BarringtonProgram, barrington, parse_formula, program_length
+from krohn.paper.barrington import BarringtonProgram, barrington, program_length
+from krohn.paper.formulas import parse_formula
 from krohn.paper.word_problem import alphabet
 
 FORMULAS = {

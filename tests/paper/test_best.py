@@ -4,8 +4,8 @@ import pytest
 
 from krohn.automata.zoo import parse_spec
 from krohn.errors import LimitExceeded
-from krohn.paper import theorem3
-from krohn.paper.bounds import paper_best
+from krohn.paper import gridworlds
+from krohn.paper.best import paper_best
 
 BEST = {
     "C2": ("lemma on counters or memories", 1, 1, 3),
@@ -42,7 +42,7 @@ def test_with_too_many_quotients_for_a_grid_the_other_theorems_are_compared(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     automaton = parse_spec("abab")
-    monkeypatch.setattr(theorem3, "UNITS", 10)
+    monkeypatch.setattr(gridworlds, "UNITS", 10)
     with pytest.raises(LimitExceeded, match="is a grid was not decided within 10 units"):
-        theorem3.recognise_grid(automaton)
+        gridworlds.recognise_grid(automaton)
     assert paper_best(automaton, 100).source == "Theorem 2"

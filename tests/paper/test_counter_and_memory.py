@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.network.transformer import apply_mlp
+from krohn.network.forward import apply_mlp
 from krohn.paper.bounds import counter_bounds, memory_bounds
-from krohn.paper.lemmas import COUNTINGS, memory_score, modular_mlp
+from krohn.paper.counter import COUNTINGS, modular_mlp
+from krohn.paper.memory import memory_score
 from paper.lemma_networks import build_counter, build_memory
 from paper.lemmas import modular_meaning
 from paper.paper_oracles import all_words, assert_simulates, random_words

@@ -9,18 +9,15 @@ import numpy as np
 import pytest
 
 import krohn
-from krohn.network.transformer import Head, Mlp, apply_mlp, logits
+from krohn.network.forward import apply_mlp, logits
+from krohn.network.transformer import Head, Mlp
 from krohn.paper.blocks import basis, lift_mlp
 from krohn.paper.bounds import counter_bounds, memory_bounds, scan_bounds
-from krohn.paper.lemmas import (
-    circle,
-    circle_code,
-    interpolate_1d,
-    interpolate_nd,
-    memory_score,
-    threshold,
-)
-from krohn.paper.theorem1 import build_scan, composition_mlp, composition_width, scan_gamma
+from krohn.paper.composition import composition_mlp, composition_width
+from krohn.paper.interpolation import interpolate_1d, interpolate_nd, threshold
+from krohn.paper.memory import memory_score
+from krohn.paper.positions import circle, circle_code
+from krohn.paper.theorem1 import build_scan, scan_gamma
 from paper.lemma_networks import build_counter, build_memory
 from paper.lemmas import product_bound
 from paper.paper_oracles import all_words, assert_simulates, random_automaton, random_words

@@ -14,8 +14,10 @@ from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
-from krohn.network.transformer import Layer, visible
+from krohn.network.forward import visible
+from krohn.network.transformer import Layer
 from krohn.paper.bounds import cascade_bounds
+from krohn.paper.component_cascade import PermutationReset, component_cascade
 from krohn.paper.group_products import (
     GroupSimulator,
     cyclic_simulator,
@@ -23,12 +25,7 @@ from krohn.paper.group_products import (
     solvable_simulator,
     wreath_product,
 )
-from krohn.paper.permutation_reset import (
-    SHARED,
-    PermutationReset,
-    component_cascade,
-    reset_simulator,
-)
+from krohn.paper.permutation_reset import SHARED, reset_simulator
 from krohn.paper.theorem2 import build_paper
 from paper.group_oracles import cyclic, wreath
 from paper.paper_oracles import all_words, assert_simulates, cascade_step, naive_states

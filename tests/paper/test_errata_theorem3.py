@@ -7,30 +7,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from krohn.network.lowering.maps import MlpBuilder, Signal
-from krohn.network.transformer import logits
-from krohn.paper.blocks import lift_mlp
-from krohn.paper.grid_heads import (
-    PAPER_SHARED,
+from krohn.network.forward import logits
+from krohn.network.lowering.mlp_builder import MlpBuilder, Signal
+from krohn.paper.age_mlp import (
     age_signals,
     attainable_features,
-    circular_mlp,
     comparisons,
     interleaved_ages,
     minus,
-    paper_axis,
-    places_of,
     state_from_ages,
     state_mlp,
 )
-from krohn.paper.theorem3 import (
-    GridRun,
-    assemble,
-    build_grid,
-    grid_run,
-    padding_moves,
-    recognise_grid,
-)
+from krohn.paper.blocks import lift_mlp
+from krohn.paper.circular_mlp import circular_mlp
+from krohn.paper.grid_heads import PAPER_SHARED, paper_axis, places_of
+from krohn.paper.grid_runs import GridRun, grid_run, padding_moves
+from krohn.paper.gridworlds import recognise_grid
+from krohn.paper.theorem3 import assemble, build_grid
 from paper.paper_oracles import all_words, assert_simulates, line
 from paper.printed_versions import error_rate, with_heads, with_layer
 

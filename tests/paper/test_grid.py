@@ -8,16 +8,12 @@ import pytest
 import krohn
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.network.transformer import apply_mlp
-from krohn.paper.grid_heads import (
-    EMBEDDINGS,
-    attainable_features,
-    circular_mlp,
-    comparisons,
-    interleaved_ages,
-    state_mlp,
-)
-from krohn.paper.theorem3 import VARIANTS, build_grid, grid_run, recognise_grid
+from krohn.network.forward import apply_mlp
+from krohn.paper.age_mlp import attainable_features, comparisons, interleaved_ages, state_mlp
+from krohn.paper.circular_mlp import EMBEDDINGS, circular_mlp
+from krohn.paper.grid_runs import grid_run
+from krohn.paper.gridworlds import recognise_grid
+from krohn.paper.theorem3 import VARIANTS, build_grid
 from paper.lemmas import prefix_sum_meaning
 from paper.paper_oracles import all_words, assert_simulates, line, random_words, started
 from paper.test_grid_recognition import CASES, renamed_grid

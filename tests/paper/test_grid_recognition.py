@@ -8,7 +8,8 @@ import pytest
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.paper.theorem3 import grid_run, recognise_grid
+from krohn.paper.grid_runs import grid_run
+from krohn.paper.gridworlds import recognise_grid
 from paper.lemmas import shift_register_meaning
 from paper.paper_oracles import line, random_automaton
 

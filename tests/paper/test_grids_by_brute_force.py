@@ -7,7 +7,8 @@ from random import Random
 import pytest
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.paper.theorem3 import padding_moves, recognise_grid
+from krohn.paper.grid_runs import padding_moves
+from krohn.paper.gridworlds import recognise_grid
 
 Shape = tuple[int, ...]
 Letter = tuple[int, ...]

@@ -8,8 +8,10 @@ import pytest
 from every import every
 from krohn.algebra.counters import prime_tower
 from krohn.algebra.transformation import compose
-from krohn.network.transformer import Transformer, apply_mlp, logits
+from krohn.network.forward import apply_mlp, logits
+from krohn.network.transformer import Transformer
 from krohn.paper.bounds import solvable_group_bounds
+from krohn.paper.counter import absorber
 from krohn.paper.group_products import (
     SHARED,
     GroupSimulator,
@@ -21,7 +23,6 @@ from krohn.paper.group_products import (
     trivial_simulator,
     wreath_product,
 )
-from krohn.paper.lemmas import absorber
 from paper.group_oracles import Multiply, Sizes, cyclic, direct, semidirect, sizes, wreath
 from paper.lemmas import reindex_meaning
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.network.transformer import apply_mlp
-from krohn.paper.lemmas import interpolate_1d, interpolate_nd, threshold
+from krohn.network.forward import apply_mlp
+from krohn.paper.interpolation import interpolate_1d, interpolate_nd, threshold
 from paper.lemmas import (
     MlpBound,
     interpolation_1d_bound,

@@ -9,7 +9,7 @@ from construct.small_automata import assert_simulates
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput, Unsupported
-from krohn.paper.lemmas import circle_code
+from krohn.paper.positions import circle_code
 from krohn.paper.theorem1 import scan_gamma
 from paper.lemmas import computed_margin
 from unproved import compile

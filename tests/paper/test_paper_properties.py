@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from krohn.algebra.counters import prime_tower
 from krohn.algebra.transformation import compose
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.network.transformer import apply_mlp
+from krohn.network.forward import apply_mlp
 from krohn.paper.barrington import barrington
 from krohn.paper.bounds import scan_bounds
-from krohn.paper.lemmas import interpolate_nd
+from krohn.paper.interpolation import interpolate_nd
 from krohn.paper.theorem1 import build_scan
 from krohn.paper.theorem2 import build_paper
 from krohn.paper.theorem3 import build_grid

@@ -7,14 +7,17 @@ import pytest
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported
-from krohn.network.transformer import logits
+from krohn.network.forward import logits
+from krohn.paper.age_mlp import state_mlp
 from krohn.paper.barrington import barrington
 from krohn.paper.bounds import cascade_bounds, grid_bounds
-from krohn.paper.grid_heads import state_mlp
+from krohn.paper.component_cascade import component_cascade
+from krohn.paper.composition import composition_mlp
+from krohn.paper.counter import modular_mlp
 from krohn.paper.group_products import cyclic_simulator, semidirect_product, wreath_product
-from krohn.paper.lemmas import interpolate_1d, interpolate_nd, modular_mlp, selection_gap, threshold
-from krohn.paper.permutation_reset import component_cascade
-from krohn.paper.theorem1 import build_scan, composition_mlp
+from krohn.paper.interpolation import interpolate_1d, interpolate_nd, threshold
+from krohn.paper.positions import selection_gap
+from krohn.paper.theorem1 import build_scan
 from krohn.paper.theorem2 import build_paper
 from krohn.paper.theorem3 import build_grid
 from paper.lemma_networks import build_counter, build_memory

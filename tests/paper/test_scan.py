@@ -7,8 +7,9 @@ import pytest
 
 from every import every
 from krohn.automata.zoo import parse_spec
-from krohn.network.transformer import apply_mlp, logits
-from krohn.paper.theorem1 import GADGETS, build_scan, composition_mlp, composition_width, scan_depth
+from krohn.network.forward import apply_mlp, logits
+from krohn.paper.composition import GADGETS, composition_mlp, composition_width
+from krohn.paper.theorem1 import build_scan, scan_depth
 from paper.lemmas import composition_meaning
 from paper.paper_oracles import (
     all_words,

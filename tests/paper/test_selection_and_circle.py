@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.paper.lemmas import circle, circle_code, rotation, selection_error, selection_gap
+from krohn.paper.positions import circle, circle_code, rotation, selection_error, selection_gap
 from krohn.paper.theorem1 import scan_gamma
 from paper.lemmas import (
     computed_margin,

@@ -6,8 +6,9 @@ import pytest
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.network.transformer import Mlp
-from krohn.paper.grid_heads import circular_mlp
-from krohn.paper.lemmas import modular_mlp, saturating_nd
+from krohn.paper.circular_mlp import circular_mlp
+from krohn.paper.counter import modular_mlp
+from krohn.paper.interpolation import saturating_nd
 from krohn.proving.verification import verify
 from paper.lemmas import interpolation_nd_meaning, modular_meaning
 from unproved import compile

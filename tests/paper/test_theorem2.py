@@ -13,14 +13,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.paper.bounds import memory_bounds
+from krohn.paper.component_cascade import PermutationReset, component_cascade
 from krohn.paper.group_products import solvable_simulator
-from krohn.paper.permutation_reset import (
-    SHARED,
-    PermutationReset,
-    component_cascade,
-    reset_simulator,
-    table_rows,
-)
+from krohn.paper.permutation_reset import SHARED, reset_simulator, table_rows
 from krohn.paper.theorem2 import build_paper
 from paper.group_oracles import sizes
 from paper.lemmas import permutation_reset_meaning

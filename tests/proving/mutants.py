@@ -10,10 +10,11 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
 from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork, Tensors, transformer_from
+from krohn.network.forward import run
 from krohn.network.lowering.assembly import lower
 from krohn.network.operations import Modulo, Table
 from krohn.network.program import Program
-from krohn.network.transformer import Transformer, run
+from krohn.network.transformer import Transformer
 
 KINDS = ("sign", "perturbed", "nudged", "extreme", "rows", "head", "table", "residual", "transition")
 WORK = 2 * 10**9

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 import krohn.construct.compiling  # noqa: F401  every module that uses a gadget, before one is replaced
-from krohn.construct.tight.draft import Finite
-from krohn.network.lowering.heads import GADGETS, SymbolicHead
-from krohn.network.lowering.maps import TableCode
+from krohn.construct.tight.finite import Finite
+from krohn.network.lowering.heads import GADGETS
+from krohn.network.lowering.symbolic_head import SymbolicHead
+from krohn.network.lowering.table_code import TableCode
 from krohn.network.program import Program
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
-from krohn.paper.lemmas import PositionCode
+from krohn.paper.positions import PositionCode
 
 PARTS = ("krohn.network.lowering", "krohn.paper", "krohn.construct.tight")
 

@@ -10,8 +10,8 @@ import torch
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.ground import Array
 from krohn.lab.bridge import to_torch
+from krohn.network.forward import run as run_in
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
-from krohn.network.transformer import run as run_in
 from krohn.paper.theorem1 import build_scan
 from krohn.proving.compiled import arithmetic, attempt
 from proving.built_networks import compiled

@@ -27,7 +27,7 @@ from krohn.check.recurrent.cells import GruCell
 from krohn.check.rules import RULES, read_net
 from krohn.cli.app import run
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.transformer import Channel, HeadMeaning, Layout
+from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.recurrent.recurrent_network import RecurrentNetwork
 from krohn.recurrent.recurrent_weights import gru
 from proving.built_networks import compiled

@@ -13,6 +13,7 @@ from krohn.network.lowering.heads import GADGETS
 from krohn.network.operations import Clamp, LatestMatch, LatestWrite, LookBack, PrefixSum, Select
 from krohn.network.transformer import Transformer
 from krohn.paper import theorem1
+from krohn.paper.positions import PositionCode
 from krohn.paper.theorem1 import build_scan
 from krohn.paper.theorem3 import build_grid
 from krohn.proving.compiled import arithmetic, attempt
@@ -135,8 +136,8 @@ def test_a_bug_in_the_scan_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_rotation_as_printed_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Erratum 4: with the printed sign a head looks ahead."""
     automaton = Semiautomaton.from_letters([(1, 2, 0), (0, 0, 2)])
-    real = theorem1.PositionCode.key_rotation
-    monkeypatch.setattr(theorem1.PositionCode, "key_rotation", lambda self, distance: real(self, -distance))
+    real = PositionCode.key_rotation
+    monkeypatch.setattr(PositionCode, "key_rotation", lambda self, distance: real(self, -distance))
     network = build_scan(automaton, 7).transformer
     wrong_and_refused(network, automaton, 7)
 

@@ -34,12 +34,13 @@ WALLS: Network = ("Grid4", "cascade", {})
 EFFECT: dict[str, Network] = {
     "lowering.assembly.symbolic_head": PARITY,
     "lowering.assembly.lower": PARITY,
+    "lowering.head_sums.write_sums": PARITY,
     "lowering.heads.lower_latest_match": WALLS,
     "lowering.heads.lower_latest_write": ("FlipFlop", "cascade", {}),
     "lowering.heads.lower_look_back": ("Add", "cascade", {}),
     "lowering.heads.lower_place_sum": ("abab", "features", {}),
     "lowering.heads.lower_prefix_sum": PARITY,
-    "lowering.maps.best_code": ("D6", "cascade", {}),
+    "lowering.table_code.best_code": ("D6", "cascade", {}),
     "paper.blocks.add_mlps": COUNTER,
     "paper.blocks.basis": SCAN,
     "paper.blocks.deepen": COUNTER,
@@ -47,11 +48,11 @@ EFFECT: dict[str, Network] = {
     "paper.blocks.lift_mlp": SCAN,
     "paper.blocks.parallel_layers": COUNTER,
     "paper.blocks.sum_of": PAPER_GRID,
-    "paper.lemmas.circle": SCAN,
-    "paper.lemmas.rotation": SCAN,
-    "paper.grid_heads.circular_mlp": GRID,
-    "paper.theorem1.composition_mlp": SCAN,
-    "paper.lemmas.counter_layer": COUNTER,
+    "paper.positions.circle": SCAN,
+    "paper.positions.rotation": SCAN,
+    "paper.circular_mlp.circular_mlp": GRID,
+    "paper.composition.composition_mlp": SCAN,
+    "paper.counter.counter_layer": COUNTER,
     "paper.group_products.direct_product": PRODUCT,
     "paper.group_products.side_by_side": PRODUCT,
     "paper.theorem3.position_column": GRID,
@@ -59,35 +60,35 @@ EFFECT: dict[str, Network] = {
     "paper.grid_heads.paper_axis": PAPER_GRID,
     "paper.grid_heads.query_block": PAPER_GRID,
     "paper.grid_heads.visit_head": PAPER_GRID,
-    "paper.grid_heads.state_mlp": PAPER_GRID,
+    "paper.age_mlp.state_mlp": PAPER_GRID,
     "paper.theorem3.assemble": GRID,
     "paper.group_products.cyclic_simulator": COUNTER,
     "paper.blocks.integer_readout": COUNTER,
-    "paper.lemmas.indicator_units": COUNTER,
-    "paper.lemmas.interpolate_1d": COUNTER,
-    "paper.lemmas.interpolate_nd": COUNTER,
-    "paper.lemmas.saturating_nd": ("C5", "paper", {"dtype": "float32"}),
-    "paper.lemmas.table_mlp": COUNTER,
-    "paper.lemmas.circle_code": SCAN,
-    "paper.lemmas.memory_head": FLIP_FLOP,
+    "paper.interpolation.indicator_units": COUNTER,
+    "paper.interpolation.interpolate_1d": COUNTER,
+    "paper.interpolation.interpolate_nd": COUNTER,
+    "paper.interpolation.saturating_nd": ("C5", "paper", {"dtype": "float32"}),
+    "paper.interpolation.table_mlp": COUNTER,
+    "paper.positions.circle_code": SCAN,
+    "paper.memory.memory_head": FLIP_FLOP,
     "paper.blocks.then_table": COUNTER,
-    "paper.lemmas.modular_mlp": COUNTER,
+    "paper.counter.modular_mlp": COUNTER,
     "paper.permutation_reset.reset_simulator": COUNTER,
-    "paper.lemmas.absorber": COUNTER,
-    "paper.lemmas.prefix_sum_head": COUNTER,
+    "paper.counter.absorber": COUNTER,
+    "paper.counter.prefix_sum_head": COUNTER,
     "paper.theorem1.scan_transformer": SCAN,
     "paper.group_products.four_stages": PRODUCT,
     "paper.group_products.solvable_simulator": COUNTER,
     "paper.theorem2.look_back_code": CASCADE,
-    "paper.blocks.drop_unused_channels": COUNTER,
+    "paper.unused_channels.drop_unused_channels": COUNTER,
     "paper.group_products.reindex_mlp": PRODUCT,
     "paper.group_products.wreath_product": PRODUCT,
     "tight.leaf_programs.clamped_track": WALLS,
     "tight.plan_programs.plan_program": PARITY,
-    "tight.plan_programs.moved": PARITY,
-    "tight.draft.joined": ("Grid3x4", "cascade", {}),
-    "tight.draft.register_value": ("T3", "cascade", {}),  # two tiles would be swapped back
-    "tight.plan_programs.holonomy_track": PARITY,
+    "tight.moved_coordinate.moved": PARITY,
+    "tight.finite.joined": ("Grid3x4", "cascade", {}),
+    "tight.finite.register_value": ("T3", "cascade", {}),  # two tiles would be swapped back
+    "tight.holonomy_program.holonomy_track": PARITY,
     "tight.plan_programs.plan_track": PARITY,
     "tight.small_scan.scan_program": ("A5", "auto", {}),
     "tight.leaf_programs.stack_track": ("Dyck2,2", "cascade", {}),
@@ -95,7 +96,7 @@ EFFECT: dict[str, Network] = {
 """Every gadget with a network that a bug in it breaks."""
 
 DESCRIPTIONS: dict[str, Network] = {
-    "paper.theorem3.mod_program": GRID,
+    "paper.grid_program.mod_program": GRID,
     "paper.theorem1.scan_program": SCAN,
 }
 """Gadgets that only describe: the network stays right, the description does not fit it."""
@@ -103,11 +104,11 @@ DESCRIPTIONS: dict[str, Network] = {
 ELSEWHERE = {
     "paper.blocks.identity_layer": "adds nothing, so there is no sign to change",
     "paper.group_products.trivial_simulator": "has no weights",
-    "paper.lemmas.table_rows": "reads a table, for the builders of `lemmas`",
-    "paper.lemmas.validate": "the same",
+    "paper.interpolation.table_rows": "reads a table, for the builders of `lemmas`",
+    "paper.interpolation.validate": "the same",
     "lowering.heads.lower_end_write": "no automaton of the zoo needs it: below",
-    "lowering.assembly.in_blocks": "makes what is shown to the checker: below",
-    "paper.lemmas.threshold": "a lemma by itself, in no network: test_interpolation",
+    "lowering.stock_blocks.in_blocks": "makes what is shown to the checker: below",
+    "paper.interpolation.threshold": "a lemma by itself, in no network: test_interpolation",
     "paper.group_products.semidirect_product": "the same: test_group_products",
     "paper.barrington.barrington": "makes words, no weights: test_barrington",
     "paper.threshold_gates.words_to_compare": "words for a comparison, no weights: test_texts",
@@ -157,7 +158,7 @@ def test_a_bug_in_the_end_of_a_word_is_caught() -> None:
 
 def test_a_bug_in_what_is_proposed_leaves_nothing_that_is_accepted() -> None:
     assert krohn.compile("D6", 7).proved == "float32"
-    with planted(gadgets()["lowering.assembly.in_blocks"]):
+    with planted(gadgets()["lowering.stock_blocks.in_blocks"]):
         network = krohn.compile("D6", 7)
     assert network.proved is None
     assert network.passed_over

@@ -7,7 +7,7 @@ import pytest
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.network.transformer import run as run_in
+from krohn.network.forward import run as run_in
 from krohn.proving import word_search
 from krohn.proving.compiled import arithmetic
 from krohn.proving.word_search import all_words, exhaustive, search

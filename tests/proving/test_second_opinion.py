@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from krohn.network.transformer import run as run_in
+from krohn.network.forward import run as run_in
 from krohn.proving.compiled import arithmetic
 from krohn.proving.verification import verify
 from krohn.proving.word_search import all_words, exhaustive

@@ -11,11 +11,11 @@ from typing import Any
 from krohn.base.notebook import table
 from krohn.base.portable import FLOATS
 from krohn.construct.depth_bounds import DepthBounds, bound_depth
-from krohn.depth.block_scheme import LayerSize
+from krohn.depth.layer_size import LayerSize
 from krohn.errors import counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.plain_words import head_words
-from krohn.paper.bounds import PaperSize, paper_best
+from krohn.paper.best import PaperSize, paper_best
 
 WIDTH = 90
 """Longest description of a layer's heads; ``--json`` gives them whole."""

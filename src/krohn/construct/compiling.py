@@ -38,7 +38,9 @@ from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
 from krohn.errors import InvalidInput, LimitExceeded, UnknownName, Unsupported, counted, plainly
 from krohn.network.compiled import MODEL, CompiledNetwork
-from krohn.network.lowering.assembly import in_blocks, longest, lower, precision_faults
+from krohn.network.lowering.assembly import lower
+from krohn.network.lowering.reach import longest, precision_faults
+from krohn.network.lowering.stock_blocks import in_blocks
 from krohn.network.operations import Clamp, Modulo, Table
 from krohn.network.program import Program
 from krohn.network.transformer import Transformer

@@ -10,10 +10,10 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.notebook import Rows, table
 from krohn.construct.compiling import SOURCES, proposals
 from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Proposal, Request
-from krohn.depth.block_scheme import LayerSize, longest_word
+from krohn.depth.layer_size import LayerSize, longest_word
 from krohn.depth.lower_bound import Witness, find_witness
 from krohn.errors import LimitExceeded, Unsupported, counted
-from krohn.network.lowering.assembly import in_blocks
+from krohn.network.lowering.stock_blocks import in_blocks
 
 USUAL = LayerSize()
 LONG = MAX_LENGTH

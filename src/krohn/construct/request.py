@@ -16,7 +16,7 @@ from krohn.automata.semiautomaton import Semiautomaton, Target
 from krohn.base.portable import FLOATS, UNITS, Budget, float_name
 from krohn.errors import InvalidInput
 from krohn.network.program import Program
-from krohn.paper.theorem1 import Gadget
+from krohn.paper.composition import Gadget
 from krohn.paper.theorem3 import Variant
 
 Method = Literal["auto", "scan", "cascade", "features", "wide", "paper", "grid"]

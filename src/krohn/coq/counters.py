@@ -19,7 +19,8 @@ from krohn.coq.counting_hints import ChannelHint, Counting, Group, LayerHint, Ma
 from krohn.coq.cuts import TOLERANCE, last_cut
 from krohn.coq.heads import GRID, MOST_COUNTS, Before, Counters, NoCounters, Places, Registers
 from krohn.errors import Unsupported
-from krohn.network.transformer import Layer, Matrix, Transformer, apply_mlp
+from krohn.network.forward import apply_mlp
+from krohn.network.transformer import Layer, Matrix, Transformer
 
 MOST_PAIRS = 8_000
 SAME = 64

@@ -12,79 +12,12 @@ holds if none after S and S′ first differ lies in the diagonal. The check shar
 (``lower_bound``) and reads only the transition table, letter by letter.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count, product
+from itertools import product
 from typing import Any
 
-from krohn.base.portable import FLOATS
-
-# The size of one layer: which word lengths it cannot handle, and which it can handle for every automaton.
-#
-# Lower bounds. The class of networks is in docs/lower-bounds.md. A layer has H heads that return d numbers
-# each; with p bits, its answers survive an error of 2^-p times the largest value in what the heads return.
-# Then a sum over some positions of a word of T letters needs to be known only to b = p + ⌈log₂(T + 1)⌉ + 3
-# bits.
-#
-# Upper bound: one layer returns the whole word. Every head attends uniformly to its own d·k positions and
-# returns the mean of their values. Each k of these positions write the digits of one number in base |Σ|, so
-# the d numbers of the head encode its part of the word; the state is a function of these numbers and the
-# position. The answer survives an error of 2^-p if |Σ|^(k−1)·(|Σ|−1)·(d·k + 1) < 2^p (proof:
-# docs/lower-bounds.md). So H heads handle all words of up to H·d·k letters.
-
-
-@dataclass(frozen=True)
-class LayerSize:
-    """Heads, numbers returned by each head, and bits of precision; the defaults are a typical small layer.
-
-    A network that is right in a format for every order of summation cannot depend on more bits than its
-    significand has.
-    """
-
-    heads: int = 8
-    head_dim: int = 64
-    bits: int = FLOATS["float32"].bits
-
-    def __str__(self) -> str:
-        heads = "1 head" if self.heads == 1 else f"{self.heads} heads"
-        return f"{heads} of dimension {self.head_dim} and {self.bits} bits"
-
-    def to_json(self) -> dict[str, int]:
-        """Plain data."""
-        return {"heads": self.heads, "head_dim": self.head_dim, "bits": self.bits}
-
-    def largest(self, least_excluded: Callable[[int], int]) -> int:
-        """The longest length not excluded, if sums of b bits exclude words of ``least_excluded(b)`` letters.
-
-        A network that is right on longer words is right on shorter ones, so every greater length is excluded.
-        """
-        for k in count(1):  # for T with 2^(k-1) ≤ T < 2^k
-            excluded = max(least_excluded(self.bits + k + 3), 1 << (k - 1))
-            if excluded < 1 << k:
-                return excluded - 1
-        raise AssertionError
-
-
-def best_share(letters: int, size: LayerSize) -> tuple[int, int]:
-    """(numbers used per head, letters per number) for the longest words; (0, 0) if no letter fits."""
-    base, shares = max(letters, 2), [(0, 0)]
-    for each in range(1, size.bits + 1):
-        spread = ((1 << size.bits) - 1) // (base ** (each - 1) * (base - 1)) - 1
-        shares.append((min(size.head_dim, spread // each), each))
-    return max(shares, key=lambda share: (share[0] * share[1], -share[1]))
-
-
-def longest_word(letters: int, size: LayerSize) -> int:
-    """Length of the longest word that one layer of that size returns whole."""
-    used, each = best_share(letters, size)
-    return size.heads * used * each
-
-
-def heads_needed(letters: int, length: int, head_dim: int, bits: int) -> int | None:
-    """How many heads of that dimension return words of that length; ``None`` if a head holds no letter."""
-    one = longest_word(letters, LayerSize(1, head_dim, bits))
-    return -(-length // one) if one else None
-
+from krohn.depth.layer_size import LayerSize
 
 Word = tuple[int, ...]
 

@@ -25,8 +25,9 @@ import numpy as np
 from krohn.automata.quotients import reachable, words_to_states
 from krohn.automata.semiautomaton import Semiautomaton, Transformation
 from krohn.base.portable import Budget, BudgetSpent
-from krohn.depth.block_scheme import BlockScheme, LayerSize, Table, Word, check_block_scheme, state_after
+from krohn.depth.block_scheme import BlockScheme, Table, Word, check_block_scheme, state_after
 from krohn.depth.group_scheme import find_group_scheme, has_abelian_differences
+from krohn.depth.layer_size import LayerSize
 
 LONGEST_BLOCK = 6
 MOST_WORDS = 20_000

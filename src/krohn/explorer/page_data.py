@@ -25,7 +25,7 @@ from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported, p
 from krohn.explorer.trained_results import GALLERY, results_view
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.plain_words import about, head_words, register_words
-from krohn.paper.bounds import paper_best
+from krohn.paper.best import paper_best
 from krohn.proving.outcome import Verification
 from krohn.proving.verification import verify
 

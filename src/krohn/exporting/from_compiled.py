@@ -12,10 +12,12 @@ from krohn.errors import InvalidInput
 from krohn.exporting.lowering import Measured, lower
 from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.gpt2.decoder import Decoder, vocabulary_of
+from krohn.network.forward import Activations
+from krohn.network.forward import logits as paper_logits
+from krohn.network.gpt2.decoder import Decoder
 from krohn.network.gpt2.reference import Words, logits, rounded_logits
-from krohn.network.transformer import Activations, Layer, Mlp, Transformer
-from krohn.network.transformer import logits as paper_logits
+from krohn.network.gpt2.vocabulary import vocabulary_of
+from krohn.network.transformer import Layer, Mlp, Transformer
 from krohn.proving.compiled import one_thread
 from krohn.proving.word_search import all_words, candidates
 

@@ -9,8 +9,8 @@ from krohn.exporting.lowering import outer_channels
 from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks, standard_blocks, twinned_channels
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder
+from krohn.network.layout import Channel
 from krohn.network.meaning import meaning
-from krohn.network.transformer import Channel
 
 Json = dict[str, Any]
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from krohn.base.files import json_bytes
-from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Files, tensor_file, tokenizer_files
+from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Files, tensor_file
+from krohn.network.gpt2.vocabulary import tokenizer_files
 
 LOADING = """```python
 import warnings

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks
-from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Vocabulary
+from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
+from krohn.network.gpt2.vocabulary import Vocabulary
 from krohn.network.transformer import Head, Matrix
 
 LEAD = 20.0

@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from krohn.base.portable import float_name
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.transformer import SIN, Head, Layer, Transformer, caster
+from krohn.network.forward import caster
+from krohn.network.transformer import SIN, Head, Layer, Transformer
 
 W = TypeVar("W", bound="Walk")
 # Score matrix entries held at once: long words are attended to in blocks of rows.

@@ -35,10 +35,12 @@ from krohn.base.files import (
 )
 from krohn.base.notebook import html_table
 from krohn.errors import InvalidFile, InvalidInput, counted
+from krohn.network.forward import run
+from krohn.network.layout import Channel, HeadMeaning, Layout
 from krohn.network.operations import AttentionOperation, PositionMap
 from krohn.network.plain_words import head_words
 from krohn.network.program import Meaning, Program, ProgramLayer
-from krohn.network.transformer import OUTER, Channel, Head, HeadMeaning, Layer, Layout, Mlp, Transformer, run
+from krohn.network.transformer import OUTER, Head, Layer, Mlp, Transformer
 
 METHODS = ("scan", "cascade", "paper", "grid", "features", "wide")
 

@@ -18,10 +18,10 @@ from krohn.base.files import check_output, write_json, write_text, write_whole
 from krohn.base.notebook import frame
 from krohn.errors import InvalidInput, MissingDependency, counted
 from krohn.network.compiled import CompiledNetwork
+from krohn.network.forward import logits
 from krohn.network.meaning import WIDTH, Json, in_words
 from krohn.network.plain_words import head_words, register_titles
 from krohn.network.program import interpret_registers
-from krohn.network.transformer import logits
 from krohn.network.word_picture import Array, HeadView, word_picture
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Protocol
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.network.layout import Layout
 from krohn.network.operations import AttentionOperation, LookBack, PlaceSum, PrefixSum
 from krohn.network.program import Meaning, Program
 from krohn.network.register_kinds import KINDS
-from krohn.network.transformer import Layout
 
 SUMS = {
     "is": ("how often {either} has come", "how many {of} so far"),

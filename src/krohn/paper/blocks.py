@@ -1,18 +1,18 @@
-"""The builder of the paper's networks: lifting blocks into a stream, joining them, reading states out."""
+"""The builder of the paper's networks: lifting blocks into a stream, joining them, reading states out.
+
+Composing blocks: local matrices on a few channels lifted into a wider residual stream.
+
+Simulators are written on their own few channels; a product of simulators lifts each to its own channels of
+one stream (Lemma "Direct product via parallel simulation"). A layer that a simulator does not use is the
+identity: residual connections and zero matrices, as the lemma says.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from krohn.network.transformer import RELU, Head, Layer, Layout, Matrix, Mlp, Transformer
-
-# Composing blocks: local matrices on a few channels lifted into a wider residual stream.
-#
-# Simulators are written on their own few channels; a product of simulators lifts each to its own channels of
-# one stream (Lemma "Direct product via parallel simulation"). A layer that a simulator does not use is the
-# identity: residual connections and zero matrices, as the lemma says.
+from krohn.network.transformer import RELU, Head, Layer, Matrix, Mlp
 
 
 def basis(dim: int, channels: Sequence[int]) -> Matrix:
@@ -104,20 +104,17 @@ def _block_diagonal(blocks: Sequence[Matrix]) -> Matrix:
     return out
 
 
-# A state from integer channels by a linear map: arg max of Σ code·x − code²/2 is the nearest code.
-
-
 def integer_readout(dim: int, codes: Mapping[int, npt.ArrayLike], states: int) -> tuple[Matrix, Matrix]:
-    """Read-out and bias; in state q the channel holds the integer ``codes[channel][q]``."""
+    """Read-out and bias; in state q the channel holds the integer ``codes[channel][q]``.
+
+    A state from integer channels by a linear map: arg max of Σ code·x − code²/2 is the nearest code.
+    """
     readout, bias = np.zeros((dim, states)), np.zeros(states)
     for channel, values in codes.items():
         wanted = np.asarray(values, dtype=np.float64)
         readout[channel] = wanted
         bias -= wanted**2 / 2.0
     return readout, bias
-
-
-# Appending a table to the MLP of a layer, so that decoding costs no layer (the paper's W).
 
 
 def then_table(layer: Layer, table: Mlp, reads: Sequence[int], target: int) -> Layer:
@@ -154,48 +151,3 @@ def then_table(layer: Layer, table: Mlp, reads: Sequence[int], target: int) -> L
     codes += table.activations[1:]
     keep = np.ones(dim)
     return Layer(layer.heads, Mlp(tuple(weights), tuple(biases), tuple(codes)), layer.keep_attention, keep)
-
-
-# Dropping channels that nothing reads: shared channels that a network turned out not to need.
-
-
-Chosen = npt.NDArray[np.int64]
-
-
-def drop_unused_channels(network: Transformer, layout: Layout) -> tuple[Transformer, Layout]:
-    """The same function on fewer channels."""
-    keep = np.flatnonzero(_is_read(network))
-    layers = tuple(_layer(layer, keep) for layer in network.layers)
-    smaller = Transformer(
-        network.embedding[:, keep],
-        network.padding[:, keep],
-        network.positions[:, keep],
-        layers,
-        network.readout[keep],
-        network.readout_bias,
-    )
-    moments = tuple(tuple(moment[i] for i in keep) for moment in layout.moments)
-    named = {channel.register for moment in moments for channel in moment}
-    registers = tuple(meaning for meaning in layout.registers if meaning.name in named)
-    return smaller, replace(layout, moments=moments, registers=registers)
-
-
-def _is_read(network: Transformer) -> npt.NDArray[np.bool_]:
-    read: npt.NDArray[np.bool_] = (network.readout != 0).any(axis=1)
-    for layer in network.layers:
-        read = read | layer.mlp.weights[0].any(axis=1)
-        for head in layer.heads:
-            for matrix in (head.query, head.key, head.value):
-                read = read | matrix.any(axis=1)
-    if not read.any():
-        read[0] = True
-    return read
-
-
-def _layer(layer: Layer, keep: Chosen) -> Layer:
-    heads = tuple(Head(h.query[keep], h.key[keep], h.value[keep], h.output[:, keep]) for h in layer.heads)
-    weights, biases = list(layer.mlp.weights), list(layer.mlp.biases)
-    weights[0] = weights[0][keep]
-    weights[-1], biases[-1] = weights[-1][:, keep], biases[-1][keep]
-    mlp = Mlp(tuple(weights), tuple(biases), layer.mlp.activations)
-    return Layer(heads, mlp, layer.keep_attention[keep], layer.keep_mlp[keep])

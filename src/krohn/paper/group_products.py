@@ -11,15 +11,8 @@ from krohn.algebra.counters import CounterTower
 from krohn.errors import InvalidInput
 from krohn.network.transformer import Layer, Mlp
 from krohn.paper.blocks import identity_layer, lift_layer, lift_mlp, parallel_layers
-from krohn.paper.lemmas import SIGNS, UNITS_PER_POINT, counter_layer, indicator_units, interpolate_nd
-
-# A network that simulates a group: "Sim(G, T)" of the paper, on integer vectors with 0 for the identity.
-#
-# Channels of the layers: ``rep_dim`` channels that hold the encoded letter before and the encoded prefix
-# product g_1·…·g_t after, then ⊥ and the position, which all simulators share. Products combine simulators by
-# lifting their layers to more channels. A product g·h means "first g, then h", as everywhere here; the paper
-# writes it the other way round.
-
+from krohn.paper.counter import counter_layer
+from krohn.paper.interpolation import SIGNS, UNITS_PER_POINT, indicator_units, interpolate_nd
 
 Code = tuple[int, ...]
 SHARED = 2
@@ -31,6 +24,13 @@ class GroupSimulator:
     """Layers on ``rep_dim + 2`` channels, and the encoding of elements.
 
     ``elements`` lists the group where it is small enough; a wreath product is not, and then it is empty.
+
+    A network that simulates a group: "Sim(G, T)" of the paper, on integer vectors with 0 for the identity.
+
+    Channels of the layers: ``rep_dim`` channels that hold the encoded letter before and the encoded prefix
+    product g_1·…·g_t after, then ⊥ and the position, which all simulators share. Products combine simulators
+    by lifting their layers to more channels. A product g·h means "first g, then h", as everywhere here; the
+    paper writes it the other way round.
     """
 
     layers: tuple[Layer, ...]
@@ -55,11 +55,11 @@ def trivial_simulator() -> GroupSimulator:
     return GroupSimulator((), 0, 1, lambda element: (), (0,))
 
 
-# Lemma "Direct product via parallel simulation": simulators side by side, the shallower ones padded.
-
-
 def direct_product(parts: Sequence[GroupSimulator]) -> GroupSimulator:
-    """Sim(G₁ × … × G_n, T); elements are tuples, listed where every factor is."""
+    """Sim(G₁ × … × G_n, T); elements are tuples, listed where every factor is.
+
+    Lemma "Direct product via parallel simulation": simulators side by side, the shallower ones padded.
+    """
     rep_dim = sum(part.rep_dim for part in parts)
     dim = rep_dim + SHARED
     listed = all(part.elements for part in parts)
@@ -83,17 +83,17 @@ def side_by_side(parts: Sequence[GroupSimulator], dim: int) -> tuple[Layer, ...]
     return tuple(map(parallel_layers, zip_longest(*placed, fillvalue=identity_layer(dim))))
 
 
-# Lemma "Semidirect product via 4-stage cascade": N ⋊ H from simulators of N and H.
-#
-# First (g, h), then (g′, h′) is (φ_h′(g)·g′, h·h′). With h_≤t known, φ⁻¹_{h_≤t}(g_≤t) is the plain product of
-# φ⁻¹_{h_≤s}(g_s), so: simulate H; change basis; simulate N (erratum 36: the text says Sim_H again); change
-# back.
-
-
 def four_stages(
     normal: GroupSimulator, quotient: GroupSimulator, change: Mlp, back: Mlp
 ) -> tuple[Layer, ...]:
-    """H, change of basis, N, change back; both MLPs read (N, H) and write N. Channels: N, H, shared."""
+    """H, change of basis, N, change back; both MLPs read (N, H) and write N. Channels: N, H, shared.
+
+    Lemma "Semidirect product via 4-stage cascade": N ⋊ H from simulators of N and H.
+
+    First (g, h), then (g′, h′) is (φ_h′(g)·g′, h·h′). With h_≤t known, φ⁻¹_{h_≤t}(g_≤t) is the plain product
+    of φ⁻¹_{h_≤s}(g_s), so: simulate H; change basis; simulate N (erratum 36: the text says Sim_H again);
+    change back.
+    """
     n, h = normal.rep_dim, quotient.rep_dim
     dim = n + h + SHARED
     shared = [n + h, n + h + 1]
@@ -109,22 +109,23 @@ def _mixing(mlp: Mlp, n: int, h: int, dim: int) -> Layer:
     return Layer((), lift_mlp(mlp, range(n + h), range(n), dim), np.ones(dim), keep)
 
 
-# Lemma "Wreath product via direct and semidirect products": N ≀ C_p = (N × … × N) ⋊ C_p.
-#
-# An element is (f, k): f = (f(0), …, f(p−1)) in N^p and k in C_p; first (f, k), then (f′, k′) is
-# (φ_k′(f)·f′, k + k′) with φ_k(f)(x) = f(x − k). The change of basis only permutes channels, so it needs no
-# table over N^p: every channel is picked by the indicator of k, as in the function composition of Theorem 1.
-#
-# The lemma asks for "Sim_wr.repDim = 1" where it means Sim_H.repDim = 1, and counts |N| copies of the gadget
-# where it needs one per representation channel (errata 31).
-
-
 Action = Callable[[Any, Any], Any]
 """(h, g) ↦ φ_h(g)."""
 
 
 def semidirect_product(normal: GroupSimulator, quotient: GroupSimulator, action: Action) -> GroupSimulator:
-    """Sim(N ⋊ H, T); elements are pairs (g, h)."""
+    """Sim(N ⋊ H, T); elements are pairs (g, h).
+
+    Lemma "Wreath product via direct and semidirect products": N ≀ C_p = (N × … × N) ⋊ C_p.
+
+    An element is (f, k): f = (f(0), …, f(p−1)) in N^p and k in C_p; first (f, k), then (f′, k′) is
+    (φ_k′(f)·f′, k + k′) with φ_k(f)(x) = f(x − k). The change of basis only permutes channels, so it needs
+    no table over N^p: every channel is picked by the indicator of k, as in the function composition of
+    Theorem 1.
+
+    The lemma asks for "Sim_wr.repDim = 1" where it means Sim_H.repDim = 1, and counts |N| copies of the
+    gadget where it needs one per representation channel (errata 31).
+    """
     if not (normal.elements and quotient.elements):
         raise InvalidInput("a semidirect product needs both groups listed; use the wreath product")
     inverse = {h: {action(h, g): g for g in normal.elements} for h in quotient.elements}
@@ -182,12 +183,12 @@ def reindex_mlp(order: int, width: int, size: int, sign: int) -> Mlp:
     return Mlp((first, second, third), biases)
 
 
-# Theorem "Simulation of solvable groups": a wreath product for every step of a composition series. The paper
-# cites the embedding into it but never writes it down (erratum 32): ``krohn.algebra.permgroup``.
-
-
 def solvable_simulator(tower: CounterTower, length: int, counting: str = "relu") -> GroupSimulator:
-    """Sim(G, T) on the vectors of a prime tower: depth 3l − 2 for l sections."""
+    """Sim(G, T) on the vectors of a prime tower: depth 3l − 2 for l sections.
+
+    Theorem "Simulation of solvable groups": a wreath product for every step of a composition series. The
+    paper cites the embedding into it but never writes it down (erratum 32): ``krohn.algebra.permgroup``.
+    """
     current = trivial_simulator()
     for height, prime in enumerate(reversed(tower.moduli)):
         quotient = cyclic_simulator(prime, length, counting)

@@ -12,9 +12,7 @@ Erratum 39: "solvable" is defined through one chosen decomposition; it is a prop
 the holonomy cascade may decide it. Erratum 38: automata that are not solvable begin at five states, not 60.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -24,11 +22,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cascade.holonomy import Update, holonomy_cascade
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.program import Meaning
-from krohn.network.transformer import Channel, Head, HeadMeaning, Layer, Layout, Matrix, Transformer
+from krohn.network.transformer import Head, Layer, Matrix, Transformer
 from krohn.paper.blocks import (
     basis,
-    drop_unused_channels,
     identity_layer,
     integer_readout,
     lift_layer,
@@ -36,166 +32,14 @@ from krohn.paper.blocks import (
     parallel_layers,
     then_table,
 )
-from krohn.paper.lemmas import PositionCode, absorber, circle_code, table_mlp
-from krohn.paper.permutation_reset import (
-    SHARED,
-    ComponentCascade,
-    ResetSimulator,
-    component_cascade,
-    reset_simulator,
-    table_rows,
-)
+from krohn.paper.cascade_stream import CascadeStream, cascade_layout
+from krohn.paper.component_cascade import ComponentCascade, component_cascade
+from krohn.paper.counter import absorber
+from krohn.paper.interpolation import table_mlp
+from krohn.paper.permutation_reset import reset_simulator, table_rows
+from krohn.paper.positions import PositionCode, circle_code
 from krohn.paper.theorem1 import scan_gamma
-
-# Channel assignment in the network of Theorem 2.
-
-
-@dataclass(frozen=True, eq=False)
-class CascadeStream:
-    """Shared positions, the letter, the blocks of the components, copies of earlier states, the state."""
-
-    simulators: tuple[ResetSimulator, ...]
-    code: PositionCode
-
-    @property
-    def code_names(self) -> tuple[str, ...]:
-        """Channels of the position code that look-backs use; none if there is one level."""
-        if self.levels < 2:
-            return ()
-        return "cos 0", "sin 0"
-
-    @property
-    def levels(self) -> int:
-        """Number of levels."""
-        return max((simulator.part.level for simulator in self.simulators), default=-1) + 1
-
-    @cached_property
-    def contents(self) -> tuple[Meaning | str, ...]:
-        """All channels in order; those that only depend on the position by the names of their codes."""
-        blocks = [replace(each, number=i) for i, sim in enumerate(self.simulators) for each in sim.channels]
-        copies = [_before(i) for i, sim in enumerate(self.simulators) if sim.part.level < self.levels - 1]
-        positions: tuple[Meaning | str, ...] = (*SHARED, *self.code_names)
-        return (*positions, Meaning("letter"), *blocks, *copies, Meaning("state"))
-
-    @property
-    def dim(self) -> int:
-        """Number of channels."""
-        return len(self.contents)
-
-    @property
-    def shared(self) -> list[int]:
-        """⊥, log(2T−t), t/T, one."""
-        return [*range(len(SHARED))]
-
-    @property
-    def circle(self) -> list[int]:
-        """The channels of the position code."""
-        return [self.contents.index(name) for name in self.code_names]
-
-    @property
-    def letter(self) -> int:
-        """The letter + 1; 0 at position 0."""
-        return self.contents.index(Meaning("letter"))
-
-    @property
-    def state(self) -> int:
-        """The state of the automaton, after the last layer."""
-        return self.dim - 1
-
-    def channels_of(self, component: int) -> list[int]:
-        """The component's own channels, then the shared ones, as its layers expect them."""
-        first = self._first(component)
-        return [*range(first, first + len(self.simulators[component].channels)), *self.shared]
-
-    def inputs(self, component: int) -> list[int]:
-        """The channels a letter of the component is written to."""
-        return [self._first(component) + i for i in self.simulators[component].inputs]
-
-    def value(self, component: int) -> int:
-        """The state of a component."""
-        return self._first(component) + self.simulators[component].value
-
-    def previous(self, component: int) -> int:
-        """The state of a component one position earlier."""
-        return self.contents.index(_before(component))
-
-    def letters_at(self, component: int) -> int:
-        """The moment from which the letters of a component are there: the embedding, or an MLP that wires."""
-        level = self.simulators[component].part.level
-        return 2 * sum(
-            1 + max(len(each.layers) for each in self.simulators if each.part.level == earlier)
-            for earlier in range(level)
-        )
-
-    def states_at(self, component: int) -> int:
-        """The moment from which its states are there, unless that layer reads the automaton's state off."""
-        return self.letters_at(component) + 2 * len(self.simulators[component].layers)
-
-    def _first(self, component: int) -> int:
-        return self.contents.index(replace(self.simulators[component].channels[0], number=component))
-
-
-def _before(component: int) -> Meaning:
-    return Meaning("component before", number=component)
-
-
-# What the channels of the network of Theorem 2 hold: nothing until they are written, in the end what their
-# component needs. In between, the coordinates of a group are summed up and turned, as wreath products do.
-
-
-def cascade_layout(network: Transformer, stream: CascadeStream, texts: Sequence[Sequence[str]]) -> Layout:
-    """What every channel holds at every moment, and the heads by text."""
-    written = [[(network.embedding != 0).any(axis=0) | (network.padding != 0).any(axis=0)]]
-    for layer in network.layers:
-        by_heads = [(head.output != 0).any(axis=0) for head in layer.heads]
-        written += [by_heads, [(layer.mlp.weights[-1] != 0).any(axis=0)]]
-    table = np.array([np.any([*rows, np.zeros(network.dim, dtype=bool)], axis=0) for rows in written])
-    held = [_history(stream, each, table[:, c].tolist()) for c, each in enumerate(stream.contents)]
-    registers = dict.fromkeys(each for column in held for each in column if isinstance(each, Meaning))
-    heads = tuple(tuple(HeadMeaning(text) for text in layer) for layer in texts)
-    # The head of a counter averages over twice the length.
-    scales = {each: 0.5 / network.max_length for each in registers if each.kind == "group sum"}
-    moments = tuple(
-        tuple(
-            Channel(position=each)
-            if isinstance(each, str)
-            else Channel(each.name, scale=scales.get(each, 1.0))
-            for each in moment
-        )
-        for moment in zip(*held, strict=True)
-    )
-    return Layout(moments, heads, tuple(registers))
-
-
-def _history(stream: CascadeStream, final: Meaning | str, written: list[bool]) -> list[Meaning | str]:
-    """What a channel holds at each moment, given when it is written; heads write at odd moments."""
-    if isinstance(final, str):
-        return [final] * len(written)
-    held = list[Meaning | str]()
-    now: Meaning | str = ""
-    for moment, new in enumerate(written):
-        match final.kind:
-            case "component coordinate":
-                now = _coordinate(stream, final, written, moment) or now
-            case "component value" if new and moment < stream.states_at(final.number or 0):
-                kind = "memory" if any(written[1 : moment + 1 : 2]) else "target"
-                now = Meaning(f"component {kind}", number=final.number)
-            case _ if new:
-                now = final
-        held.append(now)
-    return held
-
-
-def _coordinate(stream: CascadeStream, final: Meaning, written: list[bool], moment: int) -> Meaning | None:
-    """What a coordinate of a group becomes at a moment, if anything; the last time, that of the product."""
-    if moment == stream.letters_at(final.number or 0):
-        return replace(final, kind="group letter", group=final.number, number=final.start, start=None)
-    if not written[moment] or not any(written[moment + 1 :]):
-        return final if written[moment] else None
-    kind = "sum" if moment % 2 else "product" if written[moment - 1] else "turned"
-    layer = (moment + 1) // 2
-    return replace(final, kind=f"group {kind}", group=final.number, number=final.start, start=layer)
-
+from krohn.paper.unused_channels import drop_unused_channels
 
 MAX_ROWS = 20_000
 MAX_COUNTER_WEIGHTS = 1 << 24

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import FLOATS
+from krohn.network.forward import run as run_network
 from krohn.network.transformer import Transformer
-from krohn.network.transformer import run as run_network
 from krohn.proving.outcome import Counterexample, SecondOpinion
 
 Words = npt.NDArray[np.int64]

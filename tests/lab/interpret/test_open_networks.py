@@ -10,7 +10,8 @@ from krohn.lab.interpret.readings import Pairs
 from krohn.lab.interpret.stages import Past, Stages, stages_of_decoder, stages_of_transformer
 from krohn.lab.interpret.subspace import random_directions
 from krohn.lab.interpret.swaps import TOGETHER, Bench
-from krohn.network.gpt2.decoder import Decoder, vocabulary_of
+from krohn.network.gpt2.decoder import Decoder
+from krohn.network.gpt2.vocabulary import vocabulary_of
 from network.naive_transformer import naive_logits, random_transformer
 
 LENGTH = 5

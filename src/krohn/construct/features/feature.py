@@ -20,7 +20,8 @@ from math import lcm
 from typing import Any, Literal, Protocol
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.tight.draft import Finite, ProgramDraft
+from krohn.construct.tight.draft import ProgramDraft
+from krohn.construct.tight.finite import Finite
 from krohn.errors import LimitExceeded
 from krohn.network.operations import Row
 from krohn.network.program import Meaning

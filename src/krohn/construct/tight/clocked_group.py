@@ -18,7 +18,7 @@ from krohn.base.portable import Budget
 from krohn.cascade.holonomy import derived_length
 from krohn.construct.request import Proposal, Request
 from krohn.construct.tight.draft import ProgramDraft
-from krohn.construct.tight.plan_programs import RunningCounters, count
+from krohn.construct.tight.running_counters import RunningCounters, count
 from krohn.errors import LimitExceeded, Unsupported, counted
 from krohn.network.operations import Row
 from krohn.network.program import Meaning, Program

@@ -22,10 +22,11 @@ from itertools import product
 
 from krohn.cascade.plan import ClampedCounterPlan
 from krohn.cascade.stack import POP, PUSH, REST, BracketStack, StackPlan
-from krohn.construct.tight.draft import Finite, Part, ProgramDraft
+from krohn.construct.tight.draft import Part, ProgramDraft
+from krohn.construct.tight.finite import Finite
 from krohn.network.operations import Row
 from krohn.network.program import Meaning
-from krohn.paper.theorem3 import padding_moves
+from krohn.paper.grid_runs import padding_moves
 
 MANY_PLACES = 4
 

@@ -16,7 +16,7 @@ from krohn.cascade.congruences import join, principal_congruence
 from krohn.construct.request import Proposal, Request
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded
-from krohn.network.lowering.maps import require_entries
+from krohn.network.lowering.mlp_builder import require_entries
 from krohn.network.operations import Row
 from krohn.network.program import Meaning, Program
 

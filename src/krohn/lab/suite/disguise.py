@@ -14,7 +14,8 @@ from krohn.exporting.from_compiled import measure
 from krohn.exporting.lowering import lower, outer_channels
 from krohn.exporting.standard_blocks import StandardBlock, StandardBlocks, standard_blocks
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.gpt2.decoder import Decoder, vocabulary_of
+from krohn.network.gpt2.decoder import Decoder
+from krohn.network.gpt2.vocabulary import vocabulary_of
 from krohn.network.transformer import Head, Matrix
 
 SHARP = 60.0

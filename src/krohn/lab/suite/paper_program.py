@@ -15,7 +15,7 @@ from krohn.cascade.holonomy import holonomy_cascade
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.operations import Modulo, PositionMap, PrefixSum, Table
 from krohn.network.program import Meaning, Program, ProgramLayer, Readout, Register, RegisterKind, Source
-from krohn.paper.permutation_reset import ComponentCascade, component_cascade
+from krohn.paper.component_cascade import ComponentCascade, component_cascade
 
 STATE = "state"
 Block = list[int]

@@ -28,8 +28,9 @@ from krohn.lab.suite.causal import TEST, TRAIN, Counterfactual
 from krohn.lab.suite.graph import Circuit, Graph, circuit_of
 from krohn.lab.suite.patching import EdgeModel
 from krohn.lab.suite.swaps import interchange_accuracy
-from krohn.network.gpt2.decoder import Decoder, vocabulary_of
+from krohn.network.gpt2.decoder import Decoder
 from krohn.network.gpt2.reference import logits
+from krohn.network.gpt2.vocabulary import vocabulary_of
 
 Words = npt.NDArray[np.int64]
 

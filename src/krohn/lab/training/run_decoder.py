@@ -23,8 +23,9 @@ from krohn.lab.tasks.batches import Task
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.directory import read_config
 from krohn.lab.training.trained_network import read_replicate
-from krohn.network.gpt2.decoder import Decoder, Vocabulary, vocabulary_of
+from krohn.network.gpt2.decoder import Decoder
 from krohn.network.gpt2.reference import logits
+from krohn.network.gpt2.vocabulary import Vocabulary, vocabulary_of
 
 Matrix = npt.NDArray[np.float64]
 Single = dict[str, Tensor]  # one replicate's weights by name, no replicate axis

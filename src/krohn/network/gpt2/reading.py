@@ -18,8 +18,9 @@ from krohn.check.files.folders import Net
 from krohn.check.rules import read_net
 from krohn.check.transformer.gpt2 import EXACTLY, SIZES
 from krohn.errors import InvalidFile, InvalidInput, KrohnError, counted
-from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Vocabulary
+from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.gpt2.reference import states_of
+from krohn.network.gpt2.vocabulary import Vocabulary
 
 
 def facts_of_export(folder: Path) -> dict[str, Any]:

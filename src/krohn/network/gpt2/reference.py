@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.errors import InvalidInput
+from krohn.network.forward import Cast, caster, softmax
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
-from krohn.network.transformer import Cast, caster, softmax
 
 Array = npt.NDArray[np.floating[Any]]
 Words = npt.NDArray[np.integer[Any]]

@@ -14,7 +14,8 @@ from krohn.check.files.reader import Automaton
 from krohn.check.rules import read_net
 from krohn.check.transformer.words import checked_tokens, stock_net, stock_network
 from krohn.errors import InvalidInput
-from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder, Vocabulary
+from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
+from krohn.network.gpt2.vocabulary import Vocabulary
 
 NAMED = {"gelu_pytorch_tanh": "gelu_new"}
 """Activations that are the same function under another name."""

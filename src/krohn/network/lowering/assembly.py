@@ -4,114 +4,27 @@
 network's description: its program, lowered again, must give its tensors and layout.
 """
 
-from bisect import bisect
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import singledispatch
 from itertools import product
-from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from krohn.base.portable import FLOATS
 from krohn.errors import KrohnError
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.lowering.heads import GADGETS, Column, PositionCodes, SymbolicHead
-from krohn.network.lowering.maps import (
-    MapContext,
-    MlpBuilder,
-    Signal,
-    compose_again,
-    lower_clamp,
-    lower_modulo,
-    lower_select,
-    lower_table,
-    require_positions,
-)
+from krohn.network.layout import Channel, HeadMeaning, Layout
+from krohn.network.lowering.channels import Lifetime, allocate
+from krohn.network.lowering.head_sums import HeadSums, sums_of_heads, write_sums
+from krohn.network.lowering.heads import GADGETS
+from krohn.network.lowering.map_context import MapContext
+from krohn.network.lowering.maps import compose_again, lower_clamp, lower_modulo, lower_select, lower_table
+from krohn.network.lowering.mlp_builder import MlpBuilder, Signal, require_positions
+from krohn.network.lowering.position_codes import PositionCodes
+from krohn.network.lowering.symbolic_head import SymbolicHead
 from krohn.network.operations import AttentionOperation, Clamp, Linear, Modulo, PositionMap, Select, Table
-from krohn.network.program import Program, ProgramLayer, Readout
-from krohn.network.transformer import Channel, HeadMeaning, Layer, Layout, Mlp, Transformer
-
-# Heads whose values are only summed share one channel: the block sums its heads anyway.
-
-
-@dataclass(frozen=True)
-class HeadSums:
-    """``into[register] = (sum, factor)`` for head outputs that are only added up; ``maps``: the sums."""
-
-    into: dict[str, tuple[str, int]]
-    maps: frozenset[PositionMap]
-
-    def goal(self, register: str) -> tuple[str, int]:
-        """The register whose channel a head writes, and the weight with which it is written."""
-        return self.into.get(register, (register, 1))
-
-
-def sums_of_heads(program: Program) -> HeadSums:
-    """Linear maps without offset whose terms are head outputs of the same layer that nothing else reads."""
-    readers = Counter(name for layer in program.layers for op in layer.operations for name in op.reads)
-    readers.update(program.readout.registers)
-    into: dict[str, tuple[str, int]] = {}
-    maps: set[PositionMap] = set()
-    for layer in program.layers:
-        written = {name for head in layer.attention for name in head.writes}
-        for change in layer.maps:
-            if not isinstance(change, Linear) or change.offset:
-                continue
-            if all(name in written and readers[name] == 1 for name in change.reads):
-                into.update({name: (change.target, factor) for name, factor in change.terms})
-                maps.add(change)
-    return HeadSums(into, frozenset(maps))
-
-
-def _adding(head: SymbolicHead, sums: HeadSums) -> SymbolicHead:
-    """The head, with outputs that are only summed written directly into the channel of their sum."""
-    outputs = []
-    for column in head.output:
-        moved: Column = {}
-        for channel, weight in column.items():
-            target, factor = sums.goal(channel.register)
-            moved[Channel(register=target, part=channel.part)] = weight * factor
-        outputs.append(moved)
-    return replace(head, output=tuple(outputs))
-
-
-# Channels for registers and position codes: each lives from birth to last reading, then is reused.
-
-
-@dataclass(frozen=True)
-class Lifetime:
-    """A channel's content, the moment it is written and the last moment it is read."""
-
-    content: Channel
-    birth: int
-    death: int
-
-
-def allocate(lifetimes: list[Lifetime], moments: int) -> tuple[tuple[Channel, ...], ...]:
-    """The content of every channel at every moment; as few channels as are ever alive at once.
-
-    A channel is free for new content at the first moment after its last reading: the block between
-    the two moments reads the old content and writes the new one. Ties go to the lowest number, so
-    the result is reproducible.
-    """
-    busy_until: list[int] = []
-    held: list[list[Channel]] = []
-    for life in sorted(lifetimes, key=lambda item: item.birth):
-        free = next((n for n, until in enumerate(busy_until) if until < life.birth), len(busy_until))
-        if free == len(busy_until):
-            busy_until.append(-1)
-            held.append([Channel()] * moments)
-        busy_until[free] = life.death
-        span = range(life.birth, life.death + 1)
-        held[free][life.birth : life.death + 1] = [life.content for _ in span]
-    return tuple(zip(*held, strict=True))
-
-
-# The assembly: from a program and a length to matrices and the meaning of every channel.
-
+from krohn.network.program import Program, Readout
+from krohn.network.transformer import Layer, Mlp, Transformer
 
 Moments = tuple[tuple[Channel, ...], ...]
 
@@ -134,7 +47,7 @@ def lower(
     codes = PositionCodes(program.num_padding + length, exact)
     added = sums_of_heads(program)
     heads = [
-        [_adding(symbolic_head(op, codes, program), added) for op in layer.attention]
+        [write_sums(symbolic_head(op, codes, program), added) for op in layer.attention]
         for layer in program.layers
     ]
     moments = allocate(_lifetimes(program, heads, added), 2 * len(program.layers) + 1)
@@ -278,53 +191,6 @@ def _readout(readout: Readout, channels: tuple[Channel, ...]) -> tuple[np.ndarra
     return weights, -np.where(occurs, norms, norms.max() + 1)
 
 
-# The longest word that a float format supports, estimated from the program before anything is built.
-#
-# These are first-order estimates of the typical case, meant to refuse what cannot work; what does work is
-# decided by the certificate. u is the unit round-off of the format.
-
-
-ROUNDED_TWICE = 4.0
-"""Half types store codes, queries, keys and values: certificates allow a quarter of the usual estimate."""
-MAX_LENGTH = 1 << 40
-Faults = Callable[[int], Iterator[str]]
-"""What is too coarse at a length, one line each."""
-
-
-def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]:
-    """What is too coarse at this length, one line per fault."""
-    unit, half = FLOATS[dtype].unit, FLOATS[dtype].half
-    codes = PositionCodes(program.num_padding + length, half)
-    worst = []
-    for layer in program.layers:
-        for operation in layer.attention:
-            off = symbolic_head(operation, codes, program).off * unit
-            if off * (ROUNDED_TWICE if half else 1) > 1:
-                yield f"{operation.describe()}: too coarse"
-        for change in layer.maps:
-            if half and isinstance(change, Select):
-                size = 3 * len(change.function) ** 3  # the range of the sums of a composition
-                if size * unit > 1:
-                    yield f"{change.describe()}: needs all whole numbers up to {size}"
-            if isinstance(change, (Modulo, Clamp)):
-                reach = sum(
-                    abs(c) * max(map(abs, program.register[n].bounds(codes.count))) for n, c in change.terms
-                )
-                if isinstance(change, Modulo) and 4 * reach * sqrt(1 + reach / change.modulus) * unit > 1 / 8:
-                    yield f"{change.describe()}: a sum up to {reach} would be off by more than 1/8"
-                worst.append(reach * (1.1 * codes.count + 80) * unit)
-    # In the worst order T weights and their sum are off by about T roundings; steps allow a quarter, and
-    # where several counters meet in a table each counts about three times. Certificates cover any order.
-    if dtype == "float32" and sum(worst) * (3 if len(worst) > 1 else 1) > 2 / 9:
-        yield "counters: in the worst order of summation they would be off by more than steps allow"
-
-
-def longest(faults: Faults) -> int:
-    """The largest length without a fault; 0 if there is none."""
-    lengths = range(1, MAX_LENGTH + 1)
-    return bisect(lengths, False, key=lambda length: next(faults(length), None) is not None)
-
-
 WAYS: tuple[dict[str, Any], ...] = tuple(
     {"narrow": narrow, "saturate": saturate, "rounded": rounded, "exact": exact}
     for narrow, saturate, rounded, exact in product(*[(False, True)] * 4)
@@ -352,29 +218,3 @@ def agrees(network: CompiledNetwork, built: Transformer, layout: Layout) -> bool
     held, result = network.transformer.tensors(), built.tensors()
     same = result.keys() == held.keys() and layout == network.layout
     return same and all(np.array_equal(result[name], held[name]) for name in held)
-
-
-# A program whose layers are cut into stock blocks: attention and maps, then maps alone.
-#
-# A map that reads what another map of its layer writes gets a block of its own. What the first has written
-# is then a number in the stream, rounded once: all units of the second read the same number, and its error
-# cancels where their outputs are subtracted. Inside one MLP every unit would add it up anew, and round it
-# its own way.
-
-
-def in_blocks(program: Program) -> Program:
-    """The same program, in layers whose maps do not read each other; those after the first have no heads."""
-    return replace(program, layers=tuple(block for layer in program.layers for block in _blocks(layer)))
-
-
-def _blocks(layer: ProgramLayer) -> Iterator[ProgramLayer]:
-    stage: dict[str, int] = {}
-    maps: list[list[PositionMap]] = [[]]
-    for change in layer.maps:
-        after = max((stage.get(name, 0) for name in change.reads), default=0)
-        own = after if isinstance(change, Linear) else after + 1  # a sum takes no unit
-        stage |= dict.fromkeys(change.writes, own)
-        maps += [[] for _ in range(own - len(maps))]
-        maps[max(own, 1) - 1].append(change)
-    for number, changes in enumerate(maps):
-        yield ProgramLayer(layer.attention if number == 0 else (), tuple(changes))

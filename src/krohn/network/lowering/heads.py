@@ -1,14 +1,22 @@
 """Attention operations as weights, a head for each: where it looks, what it copies, sharpness and error."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from math import ceil, frexp, pi, sqrt
+from collections.abc import Callable
+from math import pi, sqrt
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from krohn.base.portable import cos, each, exp, log, sin
+from krohn.base.portable import cos, exp, log, sin
+from krohn.network.layout import Channel
+from krohn.network.lowering.position_codes import (
+    BOS,
+    FREQUENCIES,
+    LOG,
+    ONE,
+    RECENCY,
+    PositionCodes,
+    log_of_places,
+    turning,
+)
+from krohn.network.lowering.symbolic_head import GAP, Column, SymbolicHead, copies, value_range
 from krohn.network.operations import (
     EndWrite,
     LatestMatch,
@@ -17,155 +25,18 @@ from krohn.network.operations import (
     PlaceSum,
     PrefixSum,
 )
-from krohn.network.program import Places, Program
-from krohn.network.transformer import Channel, Head
-
-# Position encodings that gadgets request as channels; a network carries only those requested.
-#
-# ``one`` is 1 everywhere, ``bos`` marks position 0, ``recency`` is t/2^L. ``log`` is log(2^L − n_t)
-# with n_t the number of visible positions after BOS: a head that gives BOS this score and every other
-# position the score 0 averages over exactly 2^L (the absorbing padding token of Lemma "modular
-# counter", at a power of two so that the scale is exact); ``log early|cycle`` counts only positions that have
-# flag 1 in that rhythm. ``cos f`` and ``sin f`` turn once in ``base^(f+1)`` positions and are 0 at BOS.
-
-FREQUENCIES = 2
-
-
-@dataclass(frozen=True)
-class PositionCodes:
-    """The codes of ``count`` positions, BOS included; ``exact``: look-backs are one-hot."""
-
-    count: int
-    exact: bool = False
-
-    @property
-    def scale(self) -> int:
-        """2^L, the least power of two above the number of positions."""
-        return int(1 << self.count.bit_length())
-
-    @property
-    def base(self) -> int:
-        """The period of the fastest turning code; base^FREQUENCIES > count, and at least 4."""
-        root: float = (self.count + 1) ** (1 / FREQUENCIES)
-        return max(4, ceil(root - 1e-9))
-
-    @property
-    def shift_gap(self) -> float:
-        """Lower bound on the loss of the inner product of codes when the shift is wrong.
-
-        A shift Δ ≠ 0 with |Δ| < base^F is not divisible by some base^(f+1) though by base^f, and that
-        frequency alone loses 1 − cos(2π/base).
-        """
-        return 1 - cos(2 * pi / self.base)
-
-    def column(self, channel: Channel, rhythms: Sequence[Places]) -> npt.NDArray[np.float64]:
-        """The code that a channel holds along the positions 0 … count−1, in a program with these rhythms."""
-        positions = np.arange(self.count, dtype=np.float64)
-        if channel == ONE:
-            return np.ones(self.count)
-        if channel == BOS:
-            return np.equal(positions, 0).astype(np.float64)
-        if channel == RECENCY:
-            return positions / self.scale
-        if channel == LOG:
-            return each(log, self.scale - positions)
-        for frequency in range(FREQUENCIES):
-            for code, function in zip(turning(frequency), (cos, sin), strict=True):
-                if channel == code:
-                    turned = each(function, 2 * pi * positions / self.base ** (frequency + 1))
-                    turned[0] = 0.0
-                    return turned
-        rhythm = next(rhythm for rhythm in rhythms if channel == log_of_places(rhythm))
-        return each(log, self.scale - rhythm.along(self.count, "wide").astype(np.float64))
-
-
-def log_of_places(rhythm: Places) -> Channel:
-    """log(2^L − n_t) with n_t the number of visible positions whose flag is 1."""
-    early, cycle = ("".join(map(str, flags)) for flags in (rhythm.early, rhythm.cycle))
-    return Channel(position=f"log {early}|{cycle}")
-
-
-ONE, BOS = Channel(position="one"), Channel(position="bos")
-LOG, RECENCY = Channel(position="log"), Channel(position="recency")
-
-
-def turning(frequency: int) -> tuple[Channel, Channel]:
-    """The two channels of one frequency."""
-    return Channel(position=f"cos {frequency}"), Channel(position=f"sin {frequency}")
-
-
-# A head before channels have numbers: columns of its matrices as sums over named channels.
-
-
-Column = dict[Channel, float]
-
-# Logit gap, in nats, between the position a head wants and the next best, before values are counted
-# in: e^−18 < 2^−25, so that in float32 too the weights of a selecting head are 1 and (almost) 0.
-GAP = 18.0
-
-
-@dataclass(frozen=True)
-class SymbolicHead:
-    """``query[j] · key[j]`` are summed to the score; ``value[j]`` goes to the channels ``output[j]``.
-
-    ``error`` bounds how far, in exact arithmetic, an output may be from its meaning when inputs are exact;
-    ``off`` says how far rounding moves scores, or the sums of a counter, in units of the round-off.
-    """
-
-    query: tuple[Column, ...]
-    key: tuple[Column, ...]
-    value: tuple[Column, ...]
-    output: tuple[Column, ...]
-    error: float
-    off: float
-
-    @property
-    def reads(self) -> tuple[Channel, ...]:
-        """Every channel the head looks at, once, in the order of its matrices."""
-        parts = (self.query, self.key, self.value)
-        return tuple(dict.fromkeys(channel for columns in parts for c in columns for channel in c))
-
-    def matrices(self, before: Sequence[Channel], after: Sequence[Channel]) -> Head:
-        """The matrices for the channels before and after attention, without outputs that nothing reads."""
-
-        def fill(columns: Sequence[Column], channels: Sequence[Channel]) -> np.ndarray:
-            matrix = np.zeros((len(channels), len(columns)))
-            for number, column in enumerate(columns):
-                for channel, weight in column.items():
-                    matrix[channels.index(channel), number] += weight
-            return matrix
-
-        used = [n for n, column in enumerate(self.output) if all(channel in after for channel in column)]
-        value, output = ([columns[n] for n in used] for columns in (self.value, self.output))
-        return Head(
-            fill(self.query, before), fill(self.key, before), fill(value, before), fill(output, after).T
-        )
-
-
-def copies(
-    sources: tuple[str, ...], targets: tuple[str, ...], scale: float = 1.0
-) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
-    """Value and output columns that copy registers, times ``scale`` split between the two."""
-    inner = 2.0 ** ((frexp(scale)[1] - 1) // 2)
-    values = tuple({Channel(register=name): scale / inner} for name in sources)
-    return values, tuple({Channel(register=name): inner} for name in targets)
-
-
-def value_range(program: Program, sources: tuple[str, ...]) -> float:
-    """The largest difference of two values a head could confuse."""
-    registers = [program.register[name] for name in sources]
-    return float(max(1, *(register.high - register.low for register in registers)))
-
-
-# Prefix sums by a uniform head (Lemma "modular counter").
-#
-# Meaning: Σ of the sources over visible positions. Weights: every position but BOS scores 0, BOS scores
-# log(2^L − n_t), so each weight is exactly 1/2^L and W_V W_C = 2^L gives the sum itself. Error: only that
-# of the logarithm, the softmax and the summation, relative ~ n_t·u; nothing leaks.
+from krohn.network.program import Program
 
 
 def lower_prefix_sum(operation: PrefixSum, codes: PositionCodes, program: Program) -> SymbolicHead:
-    """One head for all sums of the operation."""
+    """One head for all sums of the operation.
+
+    Prefix sums by a uniform head (Lemma "modular counter").
+
+    Meaning: Σ of the sources over visible positions. Weights: every position but BOS scores 0, BOS scores
+    log(2^L − n_t), so each weight is exactly 1/2^L and W_V W_C = 2^L gives the sum itself. Error: only that
+    of the logarithm, the softmax and the summation, relative ~ n_t·u; nothing leaks.
+    """
     value, output = copies(operation.sources, operation.targets, codes.scale)
     off = _off_of_sums(program, operation.sources, codes)
     return SymbolicHead(({LOG: 1.0},), ({BOS: 1.0},), value, output, error=0.0, off=off)
@@ -176,20 +47,20 @@ def _off_of_sums(program: Program, sources: tuple[str, ...], codes: PositionCode
     return 8.0 * 8 * max(max(abs(register.low), register.high) for register in registers) * codes.scale
 
 
-# Sums over the positions of one rhythm: a uniform head that does not see the others.
-#
-# Meaning: Σ of the sources over visible positions whose place has flag 1. Weights: such positions score g,
-# all others 0, BOS g + log(2^L − n_t) with n_t the number of visible flagged positions, so each flagged
-# position has weight 1/2^L. Error: what the others weigh, T·e^{−g}·2^L of the largest value, besides that of
-# a sum.
-
-
 UNSEEN = 48.0
 """Nats between flagged positions and others: e^−48 < 2^−69."""
 
 
 def lower_place_sum(operation: PlaceSum, codes: PositionCodes, program: Program) -> SymbolicHead:
-    """One head for all sums over the same places."""
+    """One head for all sums over the same places.
+
+    Sums over the positions of one rhythm: a uniform head that does not see the others.
+
+    Meaning: Σ of the sources over visible positions whose place has flag 1. Weights: such positions score g,
+    all others 0, BOS g + log(2^L − n_t) with n_t the number of visible flagged positions, so each flagged
+    position has weight 1/2^L. Error: what the others weigh, T·e^{−g}·2^L of the largest value, besides that
+    of a sum.
+    """
     rhythm = next(place for place in program.places if place.register == operation.flag)
     value, output = copies(operation.sources, operation.targets, codes.scale)
     query = ({log_of_places(rhythm): 1.0}, {ONE: 1.0})
@@ -199,15 +70,15 @@ def lower_place_sum(operation: PlaceSum, codes: PositionCodes, program: Program)
     return SymbolicHead(query, key, value, output, error=error, off=off)
 
 
-# The most recent flagged value (Lemma "memory").
-#
-# Meaning: the sources at the latest visible position with flag 1. Weights: score g·2^L·(flag_i + i/2^L), so
-# a flagged position beats every unflagged one and a later one beats an earlier one, by at least g each.
-# Error: Σ_{m≥1} e^{−gm} ≤ 1.01·e^{−g} of the range of values, plus 2·g·2^L·ε when flags are off by ε.
-
-
 def lower_latest_write(operation: LatestWrite, codes: PositionCodes, program: Program) -> SymbolicHead:
-    """One head for all values of the operation."""
+    """One head for all values of the operation.
+
+    The most recent flagged value (Lemma "memory").
+
+    Meaning: the sources at the latest visible position with flag 1. Weights: score g·2^L·(flag_i + i/2^L),
+    so a flagged position beats every unflagged one and a later one beats an earlier one, by at least g each.
+    Error: Σ_{m≥1} e^{−gm} ≤ 1.01·e^{−g} of the range of values, plus 2·g·2^L·ε when flags are off by ε.
+    """
     spread = value_range(program, operation.sources)
     gap = GAP + log(spread)
     gain = sqrt(gap * codes.scale)
@@ -218,16 +89,17 @@ def lower_latest_write(operation: LatestWrite, codes: PositionCodes, program: Pr
     return SymbolicHead(({ONE: gain},), (key,), value, output, error=2.1 * spread * exp(-gap), off=off)
 
 
-# The earliest or latest position with all of several flags.
-#
-# Meaning: the sources there, those at BOS if there is none. Weights: score g·2^L·(number of flags ± i/2^L),
-# for letters a sum of what letter and place bring along; BOS scores n where n flags are needed and the latest
-# position is asked for, n − 1 + 1/2^L where the earliest is: between the positions that have all flags and
-# those that do not. The position itself, a wide register, is read off the code of recency. Error: as above.
-
-
 def lower_end_write(operation: EndWrite, codes: PositionCodes, program: Program) -> SymbolicHead:
-    """One head for all values of the operation."""
+    """One head for all values of the operation.
+
+    The earliest or latest position with all of several flags.
+
+    Meaning: the sources there, those at BOS if there is none. Weights: score g·2^L·(number of flags ±
+    i/2^L), for letters a sum of what letter and place bring along; BOS scores n where n flags are needed and
+    the latest position is asked for, n − 1 + 1/2^L where the earliest is: between the positions that have
+    all flags and those that do not. The position itself, a wide register, is read off the code of recency.
+    Error: as above.
+    """
     counts = [place.register for place in program.places if program.register[place.register].kind == "wide"]
     far = [codes.count if name in counts else value_range(program, (name,)) for name in operation.sources]
     gap = GAP + log(max(far))
@@ -245,16 +117,16 @@ def lower_end_write(operation: EndWrite, codes: PositionCodes, program: Program)
     return SymbolicHead(({ONE: gain},), (key,), value, output, error=2.1 * max(far) * exp(-gap), off=off)
 
 
-# The most recent position with a given key (Theorem 3, keys on a circle of n values).
-#
-# Meaning: the sources at the latest visible i with key_i ≡ query_t + shift mod n, BOS if there is none.
-# Weights: with d = 1 − cos(2π/n), a match scores β(1 + (d/3)·i/2^L), a mismatch at most β(1 − 2d/3), BOS
-# β(1 − d/3); BOS's own key is subtracted through its flag. β = 3·g·2^L/d makes every gap at least g.
-# Error: Σ e^{−gm} + N·e^{−g·2^L} of the range of values, plus the errors of the codes times β.
-
-
 def lower_latest_match(operation: LatestMatch, codes: PositionCodes, program: Program) -> SymbolicHead:
-    """One head for all values of the operation."""
+    """One head for all values of the operation.
+
+    The most recent position with a given key (Theorem 3, keys on a circle of n values).
+
+    Meaning: the sources at the latest visible i with key_i ≡ query_t + shift mod n, BOS if there is none.
+    Weights: with d = 1 − cos(2π/n), a match scores β(1 + (d/3)·i/2^L), a mismatch at most β(1 − 2d/3), BOS
+    β(1 − d/3); BOS's own key is subtracted through its flag. β = 3·g·2^L/d makes every gap at least g.
+    Error: Σ e^{−gm} + N·e^{−g·2^L} of the range of values, plus the errors of the codes times β.
+    """
     key_at_bos = program.at_bos[operation.key]
     turn = 2 * pi / operation.modulus
     lost = 1 - cos(turn)
@@ -278,13 +150,6 @@ def lower_latest_match(operation: LatestMatch, codes: PositionCodes, program: Pr
     return SymbolicHead(query, key, value, output, error=2.1 * spread * exp(-gap), off=off)
 
 
-# The value a fixed number of positions back (the heads of Theorem 1, with codes of two frequencies).
-#
-# Meaning: the sources at max(t − k, 0). Weights: the query is the position code turned back by k, the key
-# the position code; a wrong shift loses at least ``shift_gap`` of the inner product F. BOS has no code and
-# scores F − gap/2 instead, so it wins exactly when t − k ≤ 0. Error: N·e^{−g} of the range of values.
-
-
 ONE_HOT = 112.0
 """Gap, in nats, at which float32 weights are exactly 1 and 0: values are copied exactly."""
 MANY_VALUES = 20
@@ -292,7 +157,14 @@ MANY_VALUES = 20
 
 
 def lower_look_back(operation: LookBack, codes: PositionCodes, program: Program) -> SymbolicHead:
-    """One head for all values of the operation."""
+    """One head for all values of the operation.
+
+    The value a fixed number of positions back (the heads of Theorem 1, with codes of two frequencies).
+
+    Meaning: the sources at max(t − k, 0). Weights: the query is the position code turned back by k, the key
+    the position code; a wrong shift loses at least ``shift_gap`` of the inner product F. BOS has no code and
+    scores F − gap/2 instead, so it wins exactly when t − k ≤ 0. Error: N·e^{−g} of the range of values.
+    """
     spread = value_range(program, operation.sources)
     gap = GAP + log(spread * codes.count)
     if codes.exact:
