@@ -47,7 +47,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("C２", "must be named"),
         ("Nonsense", "must be named"),
         ("", "must be named"),
-        ("regex:(a", "regular expression"),
+        ("regex:(a", "a pattern must be one of Python's re"),
         ("regex:", "letters"),
         ("none.json", "must exist; it does not"),
         ("/", "directory"),

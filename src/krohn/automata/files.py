@@ -39,8 +39,9 @@ KNOWN = (
     "HOA (.hoa), a table (.csv .tsv), JFLAP (.jff) or JSON (.json)"
 )
 _REQUIRED = ("krohn", "letters", "states", "start", "next")
-_OPTIONAL = ("observe", "observations")
-"""What is observed of each state, a number or a name; all names, if they are not those in that order."""
+_OPTIONAL = ("observe", "observations", "characters")
+"""What is observed of each state, a number or a name; all names, if they are not those in that order;
+the codes of the characters that each letter stands for, first and last of each run."""
 
 
 def load_automaton(path: str | Path, *, outputs: bool = True) -> Semiautomaton:
@@ -167,6 +168,8 @@ def automaton_payload(automaton: Semiautomaton) -> dict[str, Any]:
         payload["observe"] = dict(zip(states, shown, strict=True))
         if named and named != tuple(dict.fromkeys(shown)):
             payload["observations"] = list(named)
+    if automaton.characters:
+        payload["characters"] = dict(zip(letters, map(list, automaton.characters), strict=True))
     return payload
 
 
@@ -197,6 +200,7 @@ def automaton_from_payload(payload: Any, name: str = "") -> Semiautomaton:
         observation_names=tuple(_names("observation", payload["observations"]))
         if "observations" in payload
         else (),
+        characters=_characters(payload["characters"], letters) if "characters" in payload else (),
         name=name,
     )
 
@@ -244,6 +248,17 @@ def _observations(values: Any, states: dict[str, int]) -> tuple[Any, ...]:
                 f"name, a printable string without spaces; got {shown(value)}"
             )
     return tuple(values[state] for state in states)
+
+
+def _characters(values: Any, letters: dict[str, int]) -> tuple[tuple[int, ...], ...]:
+    _check_keys("'characters'", values, "letter", letters)
+    for letter in letters:
+        codes = values[letter]
+        if not isinstance(codes, list) or not all(type(code) is int for code in codes):
+            raise InvalidAutomaton(
+                f"'characters' of letter {shown(letter)} must be a list of codes; got {shown(codes)}"
+            )
+    return tuple(tuple(values[letter]) for letter in letters)
 
 
 def _check_keys(where: str, mapping: Any, kind: str, names: Iterable[str]) -> None:

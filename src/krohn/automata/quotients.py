@@ -30,6 +30,7 @@ def renumber(automaton: Semiautomaton, chosen: Sequence[int], place: np.ndarray)
         observe=None if observe is None else tuple(observe[state] for state in chosen),
         name=automaton.name,
         observation_names=automaton.observation_names,
+        characters=automaton.characters,
     )
 
 

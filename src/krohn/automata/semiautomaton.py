@@ -8,13 +8,13 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.words import Word, Words, letter_numbers, letter_type, whole, word_array
+from krohn.automata.words import Characters, Word, Words, letter_numbers, letter_type, whole, word_array
 from krohn.base.notebook import table
 from krohn.errors import InvalidAutomaton, InvalidInput, LimitExceeded, counted
 
@@ -49,6 +49,8 @@ class Semiautomaton:
             may be given instead, and are numbered in the order in which they come.
         name: what a user calls it; not part of equality.
         observation_names: one distinct name per observation; empty if they are called by their numbers.
+        characters: for each letter the characters it stands for, first and last code of each run; empty if
+            letters have names alone.
     """
 
     table: StateArray
@@ -58,6 +60,7 @@ class Semiautomaton:
     observe: tuple[int, ...] | None = None
     name: str = field(default="", compare=False)
     observation_names: tuple[str, ...] = ()
+    characters: Characters = ()
 
     def __post_init__(self) -> None:
         table = _validate_table(self.table)
@@ -79,6 +82,7 @@ class Semiautomaton:
             "letter_names": letters,
             "observe": observe,
             "observation_names": shown,
+            "characters": _checked_characters(self.characters, num_letters),
         }
         for key, value in values.items():
             object.__setattr__(self, key, value)
@@ -146,7 +150,7 @@ class Semiautomaton:
             self.state_names,
             self.letter_names,
             self.observe,
-            *filter(None, (self.observation_names,)),
+            *filter(None, (self.observation_names, self.characters)),
         ):
             state.update(repr(part).encode())
         return state.hexdigest()
@@ -176,7 +180,7 @@ class Semiautomaton:
 
         Letters are numbers or names: ``zoo("abab").run("abab")``, ``zoo("Grid4").run(["R", "R", "L"])``.
         """
-        letters = letter_numbers(word, self.letter_names)
+        letters = self.numbers(word)
         return list(accumulate(letters, self.step, initial=self.first(start)))[1:]
 
     def simulate(self, words: Words, start: int | None = None) -> npt.NDArray[np.unsignedinteger[Any]]:
@@ -208,7 +212,7 @@ class Semiautomaton:
 
     def numbers(self, word: "Word") -> list[int]:
         """The letters of a word as numbers."""
-        return letter_numbers(word, self.letter_names)
+        return letter_numbers(word, self.letter_names, self.characters)
 
     def to_json(self) -> dict[str, Any]:
         """What ``krohn zoo NAME --json`` prints."""
@@ -258,7 +262,7 @@ class Semiautomaton:
 
 def check_words(automaton: Semiautomaton, words: Words) -> npt.NDArray[np.integer[Any]]:
     """Letter numbers of shape (length,) or (words, length); anything else is refused."""
-    letters = word_array(words, automaton.letter_names)
+    letters = word_array(words, automaton.letter_names, automaton.characters)
     if letters.ndim not in (1, 2) or (letters.size and not np.issubdtype(letters.dtype, np.integer)):
         raise InvalidInput(
             "words must be an integer array of shape (length,) or (words, length); "
@@ -348,6 +352,20 @@ def _numbered(
     given = tuple(map(str, observe))
     number = {name: index for index, name in enumerate(dict.fromkeys((*names, *given)))}
     return tuple(number[name] for name in given), tuple(number)
+
+
+def _checked_characters(characters: Any, num_letters: int) -> Characters:
+    """Runs of characters, of which no two letters share one."""
+    given = tuple(tuple(int(whole(code)) for code in codes) for codes in characters)
+    runs = sorted(run for codes in given for run in zip(codes[::2], codes[1::2], strict=False))
+    edges = [code for run in runs for code in run]
+    apart = all(last < first for (_, last), (first, _) in pairwise(runs))
+    fits = all(codes and len(codes) % 2 == 0 for codes in given) and len(given) in (0, num_letters)
+    if not (fits and apart and all(0 <= code <= 0x10FFFF for code in edges) and all(a <= b for a, b in runs)):
+        raise InvalidAutomaton(
+            "characters must give each letter runs of codes, first and last, and no character to two letters"
+        )
+    return given
 
 
 def _validate_observation(observe: Sequence[Any] | None, num_states: int) -> None:

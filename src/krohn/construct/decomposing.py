@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton, check_words
-from krohn.automata.words import Word, letter_numbers
+from krohn.automata.words import Word
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.notebook import table
 from krohn.base.portable import Budget
@@ -112,7 +112,7 @@ class Decomposition:
 
     def step(self, coordinates: Coordinates, letter: int | str) -> Coordinates:
         """The coordinates after one letter, given by its number or its name."""
-        (number,) = letter_numbers([letter], self.automaton.letter_names)
+        (number,) = self.automaton.numbers([letter])
         return self.plan.step(coordinates, number)
 
     def as_dict(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.words import Word, letter_numbers
+from krohn.automata.words import Word
 from krohn.base.extras import to_install
 from krohn.base.files import check_output, write_json, write_text, write_whole
 from krohn.base.notebook import frame
@@ -141,7 +141,7 @@ class Explanation:
 def explain_word(network: CompiledNetwork, word: Word) -> Explanation:
     """Runs the word in float64 and records every intermediate under its name."""
     automaton, layout = network.automaton, network.layout
-    letters = letter_numbers(word, automaton.letter_names)
+    letters = automaton.numbers(word)
     most = min(network.length, LONGEST)
     if len(letters) > most:
         raise InvalidInput(f"a word that is explained must have at most {most} letters; got {len(letters)}")

@@ -157,6 +157,7 @@ def reorder_as(automaton: Semiautomaton, other: Semiautomaton) -> Semiautomaton 
         observe=tuple(observed[row] for row in rows) if observed else None,
         name=automaton.name,
         observation_names=other.observation_names,
+        characters=tuple(automaton.characters[column] for column in columns) if automaton.characters else (),
     )
 
 
