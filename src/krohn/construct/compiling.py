@@ -24,6 +24,7 @@ from krohn.base.portable import FLOATS, Budget
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan
 from krohn.cascade.plan_search import cascade_plans
 from krohn.check.ground import Work
+from krohn.construct.features.event_layers import event_proposals
 from krohn.construct.features.plans import (
     error_bit_proposals,
     one_layer_proposals,
@@ -226,6 +227,7 @@ SOURCES = (
     ProposalSource("clock", ("auto", "cascade"), clocked_proposals, lambda request: 1),
     ProposalSource("features", ("auto", "features"), error_bit_proposals, lambda request: 2),
     ProposalSource("features", ("auto", "features"), two_layer_proposals, lambda request: 2),
+    ProposalSource("features", ("auto", "features"), event_proposals, lambda request: 2),
     ProposalSource("wide", ("wide",), wide_proposals, lambda request: 1),
     ProposalSource("scan", ("auto",), scan_proposals, lambda request: request.scan_depth),
 )

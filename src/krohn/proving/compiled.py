@@ -257,14 +257,19 @@ def attempt(
 def returns_positions(network: Transformer) -> bool:
     """Whether three or more heads of the last of several layers return positions, as in Theorem 3.
 
-    One or two can be compared with each other, or with the current position, and a first layer may have
-    several such pairs; with more the search finds nothing.
+    Two heads that write into one channel are compared there, and do not count. One or two others can be
+    compared with the current position; with more the search finds nothing.
     """
     if len(network.layers) < 2:
         return False
     codes = (network.positions != network.positions[-1:]).any(axis=0)
-    returning = ((codes & (head.value != 0).any(axis=1)).any() for head in network.layers[-1].heads)
-    return sum(map(bool, returning)) > 2
+    returning = [
+        (np.abs(head.value) * codes[:, None]).sum(axis=0) @ np.abs(head.output) > 0
+        for head in network.layers[-1].heads
+    ]
+    shared = np.sum(returning, axis=0, initial=0) == 2
+    alone = (bool(channels.any()) and not (channels & shared).any() for channels in returning)
+    return sum(alone) > 2
 
 
 def furthest(

@@ -255,7 +255,7 @@ class FeatureLayers:
         states = {(*rows[row[0]], *row[1:]): state for row, state in self.determined.rows.items()}
         names = (letter, *held, *last)
         bos: Row = (count, *at_bos, *last_bos)
-        return _finished(draft, names, states, bos, num_outputs)
+        return finish_rows(draft, names, states, bos, num_outputs)
 
 
 def _written(
@@ -270,7 +270,7 @@ def _written(
     return tuple(names), tuple(values)
 
 
-def _finished(
+def finish_rows(
     draft: ProgramDraft, names: tuple[str, ...], states: dict[Row, int], bos: Row, num_outputs: int
 ) -> Program:
     """Drops redundant columns, the first ones first."""

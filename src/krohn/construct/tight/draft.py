@@ -10,6 +10,8 @@ from functools import partial
 from itertools import groupby
 from typing import Literal
 
+import numpy as np
+
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.operations import (
     AttentionOperation,
@@ -102,10 +104,11 @@ class ProgramDraft:
         source: str,
         target: Meaning,
         kind: RegisterKind = "integer",
+        beside: Sequence[str] = (),
     ) -> str:
         target = self.fresh(target)
         head = operation((source,), (target.name,))
-        layer, held = self._latest(head.reads) + 1, self.registers[source]
+        layer, held = self._latest([*head.reads, *beside]) + 1, self.registers[source]
         self.heads.append((layer, head))
         return self._made(target, held.low, held.high, layer, kind)
 
@@ -127,11 +130,16 @@ class ProgramDraft:
         return self._attended(partial(LatestWrite, flag), source, target)
 
     def end_write(
-        self, flags: Sequence[str], end: Literal["earliest", "latest"], source: str, target: Meaning
+        self,
+        flags: Sequence[str],
+        end: Literal["earliest", "latest"],
+        source: str,
+        target: Meaning,
+        beside: Sequence[str] = (),
     ) -> str:
-        """The earliest or latest value where all flags are 1."""
+        """The earliest or latest value where all flags are 1, by a head that comes after ``beside`` too."""
         kind = self.registers[source].kind
-        return self._attended(partial(EndWrite, tuple(flags), end), source, target, kind)
+        return self._attended(partial(EndWrite, tuple(flags), end), source, target, kind, beside)
 
     def ever(self, flag: str, target: Meaning) -> str:
         """Whether the flag, 0 at BOS, has been 1 so far: a copy of the latest 1, which needs no MLP."""
@@ -167,7 +175,15 @@ class ProgramDraft:
         return name
 
     def clamp(self, terms: Terms, offset: int, low: int, high: int, target: Meaning) -> str:
-        """A clamped sum of registers."""
+        """A clamped sum of registers; of values that the token brings along, it is one too."""
+        if all(register in self.sources for register, _ in terms):
+            held = [(np.array(self.sources[register].letters), factor) for register, factor in terms]
+            pads = [(np.array(self.sources[register].padding), factor) for register, factor in terms]
+            values = (
+                np.clip(offset + sum(factor * each for each, factor in part), low, high).tolist()
+                for part in (held, pads)
+            )
+            return self.source(self.fresh(target), *values)
         name = self._made(self.fresh(target), low, high, self._time_of(terms))
         self.maps.append((self.time[name], Clamp(tuple(terms), offset, low, high, name)))
         return name
