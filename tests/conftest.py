@@ -47,7 +47,7 @@ SLOW = (
     *("test_two_optimisers", "test_card_table", "test_size_table", "test_attention_spread"),
     # Campaigns against the checker: generated and mutated networks, forged witnesses, whole formats.
     *("test_containment", "test_completeness", "test_toy_formats", "test_lies", "test_off_by_one"),
-    *("test_one_less", "test_one_less_elsewhere", "test_one_hypothesis_less", "test_budgets"),
+    *("test_one_less", "test_one_less_elsewhere", "test_one_hypothesis_less", "test_order", "test_budgets"),
     *("test_deceivers", "test_scan_deceivers", "test_norm_deceiver", "test_unread", "test_other_automata"),
     *("test_planted_bugs", "test_planted_gadgets", "test_mutants", "test_arbitrary_networks"),
     *("test_descriptions_fit", "test_margins", "test_refutations", "test_boxes", "test_norm"),

@@ -97,7 +97,7 @@ print(sorted(name[12:].replace(".", "/") for name in sys.modules if name.startsw
 """
 
 
-def test_a_cascade_is_certified_without_the_rules_for_scans_and_exports(tmp_path: Path) -> None:
+def test_a_cascade_is_certified_without_the_rules_for_scans_orders_and_exports(tmp_path: Path) -> None:
     network = krohn.compile("S4", 16, method="cascade", dtype="float32")
     krohn.save(network, tmp_path / "net")
     krohn.verify(network, "float32", second_opinion=False).save(tmp_path / "certificate.json")
@@ -135,15 +135,16 @@ PARTS = {
         "transformer/head_rules transformer/mlp"
     ),
     "files, claims and witnesses": "__main__ claim certificate rules files/folders files/reader",
-    "scans and exports": (
-        "transformer/scan transformer/gpt2 transformer/words transformer/near transformer/running_error"
+    "scans, orders and exports": (
+        "transformer/scan transformer/order transformer/gpt2 "
+        "transformer/words transformer/near transformer/running_error"
     ),
     "recurrent networks": (
         "arithmetic/sums recurrent/cells recurrent/stacks recurrent/closure recurrent/chunks "
         "recurrent/balls recurrent/boxes recurrent/rules"
     ),
 }
-AFTER_CASCADES = ("scans and exports", "recurrent networks")
+AFTER_CASCADES = ("scans, orders and exports", "recurrent networks")
 
 
 def parts() -> dict[str, list[str]]:
@@ -211,5 +212,7 @@ def test_the_page_about_the_attacks_counts_them() -> None:
         f"changes networks in {listed('tests/check/changes.py', 'CHANGES')} ways",
         f"for exports ({listed('research/folder_mutants.py', 'CHANGES')} kinds",
         f"by hand in {listed('tests/check/test_norm.py', 'BROKEN')} ways",
+        f"tells {listed('tests/check/test_order.py', 'LIES')} lies",
+        f"breaks each of them in {listed('tests/check/test_order.py', 'BROKEN')} ways",
     ):
         assert phrase in text, phrase

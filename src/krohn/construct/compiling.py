@@ -227,7 +227,7 @@ SOURCES = (
     ProposalSource("clock", ("auto", "cascade"), clocked_proposals, lambda request: 1),
     ProposalSource("features", ("auto", "features"), error_bit_proposals, lambda request: 2),
     ProposalSource("features", ("auto", "features"), two_layer_proposals, lambda request: 2),
-    ProposalSource("features", ("auto", "features"), event_proposals, lambda request: 2),
+    ProposalSource("features", ("auto", "features"), event_proposals, lambda request: 1),
     ProposalSource("wide", ("wide",), wide_proposals, lambda request: 1),
     ProposalSource("scan", ("auto",), scan_proposals, lambda request: request.scan_depth),
 )

@@ -106,7 +106,8 @@ def _step(step: Step) -> dict[str, Any]:
         return {"kind": "merge", **_parts(step)}
     if isinstance(step, Attention):
         heads = [{"kind": KINDS[type(rule)], **_parts(rule)} for rule in step.heads]
-        return {"kind": "attention", **_parts(step.lift), "heads": heads}
+        pairs = {"pairs": [_parts(pair) for pair in step.pairs]} if step.pairs else {}
+        return {"kind": "attention", **_parts(step.lift), "heads": heads, **pairs}
     return {"kind": "mlp", **_parts(step.lift), **_describe_tabulated(step)}
 
 

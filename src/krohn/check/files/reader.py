@@ -279,11 +279,20 @@ HOLDS = (Back, Cells)
 
 
 @dataclass(frozen=True)
+class Pair:
+    """Two heads with a memory that add position codes into one channel."""
+
+    first: int
+    second: int
+
+
+@dataclass(frozen=True)
 class Attention:
-    """A lift with one rule per head."""
+    """A lift with one rule per head, and pairs of heads whose positions are compared."""
 
     lift: Lift
     heads: tuple[Rule, ...]
+    pairs: tuple[Pair, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -463,8 +472,11 @@ def _merge(payload: Payload) -> Merge:
 
 def _attention(payload: Payload) -> Attention:
     heads = _get(payload, "heads")
-    require(isinstance(heads, list), "witness: heads")
-    return Attention(_lift(payload), tuple(_one_of(RULES, head) for head in heads))
+    pairs = payload.get("pairs", [])
+    require(isinstance(heads, list) and isinstance(pairs, list), "witness: heads")
+    compared = tuple(Pair(*(_whole(pair, key, 0, len(heads) - 1) for key in PAIR)) for pair in pairs)
+    require(all(pair.first != pair.second for pair in compared), "witness: a pair of one head")
+    return Attention(_lift(payload), tuple(_one_of(RULES, head) for head in heads), compared)
 
 
 def _groups(payload: Payload) -> tuple[Integers, Integers]:
@@ -510,6 +522,7 @@ def _tabulate(payload: Payload) -> Tabulate:
     return Tabulate(lift, rules, kept, _floats(payload, "wide", 2))
 
 
+PAIR = ("first", "second")
 RULES: dict[str, Callable[[Payload], Rule]] = {
     "silent": lambda payload: Silent(),
     "sum": _sum,

@@ -245,7 +245,7 @@ class ByRules(Letters):
 
     def __init__(self, setting: Setting, moment: Moment, step: Attention) -> None:
         super().__init__(setting, moment)
-        self.new, self.rules = lift_machine(moment, step.lift), iter(step.heads)
+        self.new, self.rules, self.pairs = lift_machine(moment, step.lift), iter(step.heads), step.pairs
 
     def written(self, read: Sources, output: Array) -> Any:
         """What the head adds to letters: nothing, per class, or per state and letter."""
@@ -262,8 +262,13 @@ class ByRules(Letters):
     def total(self, parts: list[Any]) -> Moment:
         """The claim after ``x ← keep x + Σ heads``, but for padding."""
         moment, new, (keep, *written) = self.moment, self.new, parts
-        copies = [part for part in written if isinstance(part, Part)]
+        remembered = {head: part for head, part in enumerate(written) if isinstance(part, Part)}
         sums = [part for part in written if part is not None and not isinstance(part, Part)]
+        if self.pairs:
+            from krohn.check.transformer.order import bound_pairs  # lazy import: only to compare positions
+
+            remembered = bound_pairs(self.setting, new, remembered, self.pairs)
+        copies = list(remembered.values())
         (rows, labels), boxes = _distinct(new, copies), [box for _, box in sums]
         total, wide = _assemble(self.setting, moment, keep, rows, copies, boxes)
         return replace(

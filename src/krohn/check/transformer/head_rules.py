@@ -47,6 +47,7 @@ class Part:
     offset: Integers
     carried: Array  # d × counters
     remainder: Real
+    memory: "Memory | None" = None
 
 
 Sources = tuple[tuple[Norm, Array], ...]
@@ -295,6 +296,17 @@ class Lead:
             self.size = float(np.maximum(self.size, np.abs(lowest[target]).max()))
 
 
+@dataclass(frozen=True)
+class Memory:
+    """How a head selects what it copies, what that is multiplied by, and which cells each letter fills."""
+
+    look: Look
+    rule: Cells
+    lead: Lead
+    output: Array
+    filled: Flags  # (state, letter, cell)
+
+
 # Lead of a position: its least score less the logarithm of what all others weigh together at most. If it is
 # positive, others have at most e^(−lead) of the weight of this one: the head copies its value but for a leak.
 def lead_back(look: Look, distance: int) -> Lead:
@@ -384,7 +396,7 @@ def remember(look: Look, rule: Cells, new: Lifted, output: Array) -> Part:
             for member, higher in pairs:
                 _lead_of_cell(lead, scores, seen, look.tau, (member, higher), earliest=rule.earliest)
     values, carried, rest = look.deliver(value_of, lead, output)
-    return Part(values, number, offset, carried, rest)
+    return Part(values, number, offset, carried, rest, Memory(look, rule, lead, output, hit))
 
 
 def entered(rule: Cells, own: Integers, held: Integers) -> Flags:

@@ -148,8 +148,8 @@ class EventWriter:
             suffixes = sorted(word for word, label in coarsest(labels).items() if label) if labels else []
             if suffixes:
                 by_suffixes.setdefault(tuple(suffixes), set()).add(letter)
-        for suffixes, letters in by_suffixes.items():
-            yield from ((frozenset(letters), word) for word in suffixes)
+        for words, letters in by_suffixes.items():
+            yield from ((frozenset(letters), word) for word in words)
 
     def window(self, labels: Labels) -> str:
         """What the context after the letter says of the state, as a number."""

@@ -18,8 +18,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.quotients import component_numbers
-from krohn.automata.semiautomaton import Semiautomaton, reachable_states, strong_components
+from krohn.automata.graph import strong_components
+from krohn.automata.quotients import component_numbers, reachable_states
+from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import Budget
 from krohn.errors import LimitExceeded, Unsupported
 

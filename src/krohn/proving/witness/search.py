@@ -4,6 +4,7 @@ The search may use any heuristic: the checker trusts none of it.
 """
 
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from krohn.check.files.reader import (
     Layered,
     Lift,
     Network,
+    Pair,
     Rule,
     Silent,
     Step,
@@ -35,6 +37,7 @@ from krohn.check.ground import Array, Flags, Integers, Real, Work, inside, requi
 from krohn.check.transformer.checker import embed, follow_step
 from krohn.check.transformer.head_rules import entered
 from krohn.check.transformer.mlp import Block, Strand, tabulate
+from krohn.check.transformer.order import AT, order_after
 from krohn.check.transformer.stream import Moment, Setting, live_states
 from krohn.network.transformer import Transformer
 from krohn.proving.witness.machines import (
@@ -393,8 +396,11 @@ def attention_step(moment: Moment, layer: Layer) -> Attention:
     """Rules for all heads, and the machine that holds what they remember."""
     rules = [rule_of(moment, head) for head in layer.heads]
     memories, start = _memories(moment, layer, rules)
-    # Columns of a row: the old state, then the cells of each head with the counts since.
+    # Columns of a row: the old state, the cells of each head with the counts since, then orders of positions.
+    pairs, at = _pairs(moment, layer, rules), len(start)
+    start += [AT] * len(pairs)
     old, letters = moment.machine, moment.machine.follow.shape[1]
+    memory_of = {id(memory.rule): memory for memory in memories}
 
     def expand(rows: Integers) -> tuple[Integers, Integers]:
         state = rows[:, 0]
@@ -405,6 +411,12 @@ def attention_step(moment: Moment, layer: Layer) -> Attention:
             held, read = _remember(moment, memory, rows)
             after[:, :, memory.at : memory.end] = held
             out += read
+        for number, pair in enumerate(pairs, at):
+            one, two = (
+                _copied(moment, memory_of[id(rules[head])], rows) for head in (pair.first, pair.second)
+            )
+            after[:, :, number] = order_after(np.broadcast_to(rows[:, number, None], one.shape), one, two)
+            out.append(after[:, :, number, None])
         return after, np.concatenate(out, axis=2)
 
     rows, follow, outputs = explore(start, expand, moment.length)
@@ -417,7 +429,29 @@ def attention_step(moment: Moment, layer: Layer) -> Attention:
         offset[:, :, memory.counters] = since.reshape(len(rows), memory.number, len(memory.counters))
         finished[id(memory.rule)] = replace(memory.rule, held=held, offset=offset)
     heads = tuple(finished.get(id(rule), rule) for rule in rules)
-    return Attention(Lift(follow, rows[:, 0], shown), heads)
+    return Attention(Lift(follow, rows[:, 0], shown), heads, tuple(pairs))
+
+
+def _pairs(moment: Moment, layer: Layer, rules: list[Rule]) -> list[Pair]:
+    """Heads that remember positions and add them into one channel, two by two."""
+    reach = {
+        number: _positions_of(moment, head)
+        for number, (head, rule) in enumerate(zip(layer.heads, rules, strict=True))
+        if isinstance(rule, Cells) and _positions_of(moment, head).any()
+    }
+    result: list[Pair] = []
+    for first, second in combinations(reach, 2):
+        taken = {head for pair in result for head in (pair.first, pair.second)}
+        if (reach[first] & reach[second]).any() and not {first, second} & taken:
+            result.append(Pair(first, second))
+    return result
+
+
+def _copied(moment: Moment, memory: MemoryMachine, rows: Integers) -> Flags:
+    """(row, letter): whether the best cell holds this letter from now on."""
+    rule, held = memory.rule, rows[:, None, memory.at : memory.at + memory.number]
+    assert isinstance(rule, Cells)
+    return entered(rule, moment.machine.shown[rows[:, 0]], held)[..., rule.order[0][0]]
 
 
 def _memories(moment: Moment, layer: Layer, rules: list[Rule]) -> tuple[list[MemoryMachine], list[int]]:
