@@ -122,7 +122,7 @@ def test_one_layer_of_c2_has_constant_heads_and_an_mlp_that_grows(capsys: pytest
     assert run(["analyze", "C2"]) == 0
     text = capsys.readouterr().out
     assert "depth        1, optimal for words of more than 1 letter\nblocks       1 of GPT-2 " in text
-    assert f"\ngrows        {GROWTH}\n" in text
+    assert f"\ngrows        {GROWTH['precision', 'width']}\n" in text
     keys = ("depth", "heads", "head_dim", "mlp_depth", "mlp_width")
     for objective, length, hidden, width in (
         ("parameters", 100, 4, 8),
@@ -199,3 +199,24 @@ def test_a_pattern_without_its_prefix_is_offered_with_it(capsys: pytest.CaptureF
     assert error.count("\n") == 1
     assert run(["analyze", "((a"]) == 2
     assert "did you mean" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("spec", "upper", "grows"),
+    [
+        ("regex:(a|b)*a", 0, []),
+        ("regex:(aa)*", 0, []),
+        ("regex:((a|b)(a|b))*", 0, []),
+        ("FlipFlop", 1, ["precision"]),
+        ("regex:(a|b)*a(a|b)", 1, ["precision"]),
+        ("C3", 1, ["precision", "width"]),
+        ("D6", 2, ["precision", "width"]),
+    ],
+)
+def test_what_grows_is_what_grows_in_compiled_networks(spec: str, upper: int, grows: list[str]) -> None:
+    """The MLPs of networks for 16 and 256 letters, and whether there is a head at all."""
+    depth = krohn.analyze(krohn.parse_spec(spec)).to_json()["depth"]
+    assert (depth["upper"], depth["grows"]) == (upper, grows)
+    short, long = (krohn.compile(spec, length, unproved=True).transformer for length in (16, 256))
+    assert (short.mlp_width < long.mlp_width) == ("width" in grows)
+    assert any(layer.heads for layer in short.layers) == ("precision" in grows)

@@ -6,8 +6,10 @@ Green's relations are added where the limits allow.
 """
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import ceil, inf
 
+from krohn.algebra.classes.naming import Classes, classify
 from krohn.algebra.green import Eggbox, GreenCounts
 from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
@@ -16,7 +18,7 @@ from krohn.algebra.transformation import is_permutation
 from krohn.algebra.transition_semigroup import TransitionSemigroup
 from krohn.algebra.varieties import OneLength, group_of_one_length
 from krohn.algebra.verdict import complexity, reason
-from krohn.automata.quotients import reachable, reachable_states
+from krohn.automata.quotients import minimize, reachable, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.notebook import html_table
@@ -63,6 +65,18 @@ class Algebra:
     notes: tuple[str, ...]
     is_partial: bool = False
     reached: "Algebra | None" = None
+
+    @cached_property
+    def classes(self) -> Classes:
+        """The named classes of what the automaton shows, the smallest first; computed on first use."""
+        smallest, known = minimize(self.automaton), self.reached or self
+        try:
+            if smallest.num_states != known.num_states:
+                known = _report(smallest, 1.0, sized=False)
+        except LimitExceeded:
+            return classify(self.automaton, None, "", decided=False)
+        group = next((group.name for group in known.groups if not group.is_solvable), "")
+        return classify(self.automaton, known.one_length, f"the group {group} inside" if group else "")
 
     def eggbox(self, *, effort: float = 1.0) -> Eggbox:
         """Green's classes as a picture; beyond the limits an error."""

@@ -15,10 +15,14 @@ from krohn.errors import LimitExceeded, counted, plainly
 from krohn.recurrent.verdicts import FamilyVerdict, verdicts
 
 _MAX_SKELETON_STATES = 2_000
-GROWTH = (
-    "with T: precision, as log T, and MLPs that count, as √T with four hidden layers or as T with one; "
-    "heads and head dimension do not"
-)
+GROWTH = {
+    (): "nothing: position codes that repeat aside, the network is the same for all lengths",
+    ("precision",): "with T: precision, as log T; heads, head dimension and MLPs do not",
+    ("precision", "width"): (
+        "with T: precision, as log T, and MLPs that count, as √T with four hidden layers or as T with one; "
+        "heads and head dimension do not"
+    ),
+}
 """What "at every length" and "optimal" leave out: a constant number of layers is not a constant size."""
 
 
@@ -54,6 +58,7 @@ class Analysis(Algebra):
         """One JSON object."""
         return {
             **_payload(self, self._levels[0]),
+            "classes": [row.to_json() for row in self.classes.rows],
             "depth": {**self.depth.to_json(self.automaton.letter_names), "blocks": self.depth.blocks},
             "architectures": [row.to_json() for row in self.families],
         }
@@ -151,8 +156,11 @@ def _text(spec: str, analysis: Analysis, levels: int | None) -> str:
     green, depth = analysis.green, analysis.depth
     number = analysis.semigroup_size
     size = "unknown elements" if number is None else counted(number, "element")
+    named, meaning = analysis.classes.text()
     lines = [
-        f"{spec}: {counted(analysis.num_states, 'state')}, {counted(analysis.num_letters, 'letter')}",
+        f"{spec}: {named}",
+        f"class        {meaning}",
+        f"size         {counted(analysis.num_states, 'state')}, {counted(analysis.num_letters, 'letter')}",
         f"semigroup    {size}{' (a group)' if analysis.is_group else ''}",
     ]
     if green is not None:
@@ -167,8 +175,8 @@ def _text(spec: str, analysis: Analysis, levels: int | None) -> str:
     if depth.blocks:
         blocks = f"{depth.blocks} of GPT-2 (attention and an MLP of one hidden layer) in real numbers"
         lines.append(f"blocks       {blocks}; krohn compile says how many are proved in float32")
-    if depth.upper:
-        lines.append(f"grows        {GROWTH}")
+    if depth.grows is not None:
+        lines.append(f"grows        {GROWTH[depth.grows]}")
     if depth.lower > 1:
         lines.append(
             f"one layer    of that size, if its embedding may be any function of letter and position and its "

@@ -11,9 +11,11 @@ from krohn.base.notebook import Rows, table
 from krohn.construct.compiling import SOURCES, proposals
 from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Proposal, Request
 from krohn.depth.layer_size import LayerSize, longest_word
-from krohn.depth.lower_bound import Witness, find_witness
+from krohn.depth.lower_bound import MOST_PAIRS, Witness, find_two_words, find_witness
 from krohn.errors import LimitExceeded, Unsupported, counted
 from krohn.network.lowering.stock_blocks import in_blocks
+from krohn.network.operations import Modulo
+from krohn.network.program import Program
 
 USUAL = LayerSize()
 LONG = MAX_LENGTH
@@ -32,6 +34,8 @@ class DepthBounds:
         letters: number of letters with distinct actions.
         states: of the minimal automaton whose observation is the output; 1 if the output is the state.
         blocks: of GPT-2 that a plan of ``upper`` layers takes in real numbers; a float format may take more.
+        grows: what of this plan grows with the words: ``precision``, and ``width`` of its MLPs; ``None``
+            without a plan.
     """
 
     upper: int | None
@@ -40,6 +44,7 @@ class DepthBounds:
     letters: int = 2
     states: int = 1
     blocks: int | None = None
+    grows: tuple[str, ...] | None = None
 
     @property
     def lower(self) -> int:
@@ -65,6 +70,8 @@ class DepthBounds:
 
     def __str__(self) -> str:
         """Both bounds, the lower one with the words for which it holds."""
+        if self.upper == 0:
+            return "0, optimal: the last letter and the place decide"
         if self.optimal:
             return f"{self.upper}, optimal {self.range}" if self.lower else f"{self.upper}, optimal"
         most = "no constant depth known" if self.upper is None else f"at most {self.upper} at every length"
@@ -89,6 +96,7 @@ class DepthBounds:
             "one_layer_up_to": None if self.upper in (0, 1) else self.one_layer_up_to,
             "optimal": self.optimal and (length is None or length > self.lower_beyond),
             "witness": witness,
+            "grows": None if self.grows is None else list(self.grows),
         }
 
 
@@ -110,12 +118,38 @@ def depth_bounds(
     """The bounds of an automaton: the shallowest plan that does not depend on the length, and a witness.
 
     If a group of the automaton is known not to be solvable, no such plan is searched for: there is none
-    with MLPs of constant depth unless TC⁰ = NC¹.
+    with MLPs of constant depth unless TC⁰ = NC¹. Where the last letter and the place decide, no layer is
+    needed: the network that is compiled has one without heads, since its embedding adds letter and place.
     """
+    bounds = _planned_bounds(automaton, effort, solvable=solvable)
+    few = automaton.num_states**2 <= MOST_PAIRS  # then the search for two words is complete
+    if few and find_two_words(automaton.table.tolist(), automaton.start) is None:
+        return replace(bounds, upper=0, witness=None, grows=())
+    return bounds
+
+
+def _planned_bounds(automaton: Semiautomaton, effort: float, *, solvable: bool = True) -> DepthBounds:
+    """The bounds with the layers of the plan that is compiled."""
     plans = _lasting_plans(automaton, effort) if solvable else []
     depth = bound_depth(automaton, plans[0].layers if plans else None)
-    blocks = [len(in_blocks(plan.program()).layers) for plan in plans]
-    return replace(depth, blocks=min(blocks, default=None))
+    programs = sorted((in_blocks(plan.program()) for plan in plans), key=lambda program: len(program.layers))
+    if not programs:
+        return depth
+    return replace(depth, blocks=len(programs[0].layers), grows=growing(programs[0]))
+
+
+def growing(program: Program) -> tuple[str, ...]:
+    """What grows with the words: precision with heads, and the MLPs that take remainders of sums."""
+    if not any(layer.attention for layer in program.layers):
+        return ()
+    wide = {register.name for register in program.registers if register.kind == "wide"}
+    remainders = (
+        change
+        for layer in program.layers
+        for change in layer.maps
+        if isinstance(change, Modulo) and wide & {name for name, _ in change.terms}
+    )
+    return ("precision", "width") if any(remainders) else ("precision",)
 
 
 def _lasting_plans(automaton: Semiautomaton, effort: float) -> list[Proposal]:
@@ -161,7 +195,7 @@ def _written(row: dict[str, Any]) -> str:
 def atlas(automata: Iterable[Semiautomaton], effort: float) -> Iterator[dict[str, Any]]:
     """Rows in the order of the automata; ``depth`` is the upper bound, state 0 of the table the start."""
     for automaton in automata:
-        bounds = depth_bounds(automaton, effort).to_json(automaton.letter_names)
+        bounds = _planned_bounds(automaton, effort).to_json(automaton.letter_names)
         shown = {key: bounds[key] for key in ("lower", "lower_beyond", "optimal", "witness")}
         classes, table = list(varieties(automaton)), automaton.table.tolist()
         yield {"table": table, "classes": classes, "depth": bounds["upper"], **shown}

@@ -53,7 +53,7 @@ from krohn.construct.features.feature import (
     annotate,
 )
 from krohn.construct.request import Proposal, Request
-from krohn.depth.lower_bound import find_block_scheme
+from krohn.depth.lower_bound import find_block_scheme, find_two_words
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.network.program import Meaning, Program
 
@@ -204,9 +204,16 @@ def without_notes(merged: Semiautomaton) -> AnnotatedLetters:
 def plan_without_search(automaton: Semiautomaton, wanted: Sequence[int]) -> FeatureLayers | None:
     """One layer for automata known to need no more: definite ones, and one track with dead ends.
 
-    If the output is an observation, a single recent letter may be enough.
+    If the output is an observation, a single recent letter may be enough. Where the last letter and the place
+    decide, the layer has no heads.
     """
     merged, letters = merged_letters(automaton)
+    rhythm = _by_place(merged)
+    if rhythm is not None:
+        plain = annotate(merged, ())
+        result = determine(plain, (rhythm,), wanted)
+        if isinstance(result, DecisionTable):
+            return FeatureLayers(plain, (rhythm,), result, letters)
     wrong, delay = wrong_letters(merged), delay_of(merged, FEW_ROWS)
     few = len(set(wanted)) < automaton.num_states
     if wrong is None and delay is None and not few:
@@ -222,6 +229,25 @@ def plan_without_search(automaton: Semiautomaton, wanted: Sequence[int]) -> Feat
             if isinstance(result, DecisionTable):
                 return FeatureLayers(plain, tuple(features), result, letters)
     return _definite(plain, wanted, letters, delay)
+
+
+LONGEST_RHYTHM = 200
+
+
+def _by_place(automaton: Semiautomaton) -> Place | None:
+    """The places from which, and the period with which, the states after words of one length repeat.
+
+    ``None`` if the last letter and the place do not decide the state.
+    """
+    if find_two_words(automaton.table.tolist(), automaton.start) is not None:
+        return None
+    reached = [frozenset([automaton.start])]
+    while reached[-1] not in reached[:-1]:
+        reached.append(frozenset(letter[q] for q in reached[-1] for letter in automaton.letters))
+        if len(reached) > LONGEST_RHYTHM:
+            return None
+    first = reached.index(reached[-1])
+    return Place(first + 1, len(reached) - 1 - first)
 
 
 def one_layer_plan(automaton: Semiautomaton, wanted: Sequence[int], budget: Budget) -> FeatureLayers | None:

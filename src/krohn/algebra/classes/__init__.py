@@ -1,0 +1,1 @@
+"""Named classes of regular languages, decided from the minimal automaton, with a witness of every no."""
