@@ -10,15 +10,21 @@ DEMO := $(VENV)/.demo
 WEIGHTS ?=
 COMMA := ,
 
-.PHONY: help setup demo docs gallery test slow attacks release format lint type browser coq coqchk unit portable fuzz clean
+.PHONY: help setup versions demo docs gallery test slow attacks release format lint type browser coq coqchk unit portable fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[$(EXTRAS)]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[$(EXTRAS)]'
 	touch $(STAMP)
+
+versions: ## install the newest packages that pyproject.toml allows, and pin them for the checks
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	{ head -1 constraints.txt; $(BIN)/pip freeze --exclude-editable | sed 's/+[a-z0-9.]*$$//'; } > $(VENV)/pins
+	cp $(VENV)/pins constraints.txt && touch $(STAMP)
 
 setup: $(STAMP) ## create .venv and install krohn with its development tools
 
