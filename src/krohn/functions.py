@@ -346,7 +346,7 @@ def reproduce(
     from krohn.lab.experiments.store import Store
     from krohn.lab.experiments.sweep import SweepOptions
 
-    path = path_of("runs/results.sqlite" if store is None else store)
+    path = path_of("runs/results" if store is None else store)
     place = None if figures is None else path_of(figures)
     if show and store is None and not path.exists():
         return reproduction.show_committed(name, scale, path, place, say)

@@ -252,15 +252,15 @@ def test_a_certificate_does_not_replace_the_network(
 def test_exported_results_do_not_replace_their_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    results = Path(__file__).parents[2] / "results" / "curves-small.jsonl"
-    store = tmp_path / "store.sqlite"
-    assert run(["results", "import", str(results), "--store", str(store)]) == 0
-    capsys.readouterr()
-    before = store.read_bytes()
-    assert "--out must not be the store" in refused(
-        capsys, "results", "export", "--store", str(store), "--out", str(store)
-    )
-    assert store.read_bytes() == before
+    file = tmp_path / "store" / "one.jsonl"
+    file.parent.mkdir()
+    file.write_bytes((Path(__file__).parents[2] / "results" / "curves-small.jsonl").read_bytes())
+    before = file.read_bytes()
+    for store in (file, file.parent):
+        assert "--out must not be a file of the store" in refused(
+            capsys, "results", "export", "--store", str(store), "--out", str(file)
+        )
+    assert file.read_bytes() == before
 
 
 RESULTS = Path(__file__).parents[2] / "results" / "networks"
@@ -299,7 +299,6 @@ def test_devices_and_pipes_in_the_place_of_a_certificate_a_store_or_an_automaton
     commands = (
         ("krohn", "verify", str(honest), "--recheck", "x.json"),
         ("krohn.check", str(honest), "x.json"),
-        ("krohn", "results", "import", "x.json", "--store", "store.sqlite"),
         ("krohn", "results", "list", "--store", "x.json"),
         ("krohn", "analyze", "./x.json"),
     )

@@ -311,11 +311,10 @@ def _read_trained(paths: list[Path]) -> dict[str, Any]:
     """The data of trained networks for the page, if there are any."""
     if not paths:
         return {}
-    from krohn.lab.experiments.store import parse_text
+    from krohn.lab.experiments.store import Store
 
-    files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
-    parsed = [parse_text(file) for file in files]
-    if not parsed:
+    stores = [Store(path, writable=False) for path in paths]
+    records = [record for store in stores for record in store.records()]
+    if not records:
         raise InvalidInput(f"--results must name files that krohn results export wrote; none in {paths[0]}")
-    records = [record for part, _ in parsed for record in part]
-    return {"results": results_view(records, [member for _, part in parsed for member in part])}
+    return {"results": results_view(records, [member for store in stores for member in store.members()])}
