@@ -26,7 +26,8 @@ from krohn.automata.small import (
 from krohn.automata.words import Word, Words
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, Folder, path_of, require
-from krohn.errors import InvalidInput, counted, plainly
+from krohn.base.typed import plainly
+from krohn.errors import InvalidInput, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.compiled import load as load_compiled
 from krohn.network.explanation import Explanation, explain_word

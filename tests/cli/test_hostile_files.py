@@ -59,8 +59,11 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     ("change", "complaint"),
     [
         (lambda p: p.update(shape=[[10**9, 10**9]]), "it describes more"),
-        (lambda p: p.update(shape=[[10**30, 1]]), "shape must be an integer of at most 53 bits"),
-        (lambda p: p.update(shape=[[True, 2]]), "shape must be an integer"),
+        (
+            lambda p: p.update(shape=[[10**30, 1]]),
+            "shape must be a list, each a list of 2, each an integer of at most 53 bits",
+        ),
+        (lambda p: p.update(shape=[[True, 2]]), "shape must be a list, each a list of 2, each an integer"),
         (lambda p: p.update(length=8.0), "length must be 8, as the positions say; got 8.0"),
         (lambda p: p.update(krohn=True), "must have version 1; got True"),
         (lambda p: p.update(krohn=1.0), "must have version 1; got 1.0"),
@@ -88,13 +91,19 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
             lambda p: p["program"]["registers"][0].update(meaning={"kind": "height"}),
             "a register must have the name of its meaning, height",
         ),
-        (lambda p: p["program"]["sources"][0].update(letters=["a"]), "Source.letters must be an integer"),
-        (lambda p: p["program"]["readout"].update(codes=[[[0]]]), "Readout.codes must be an integer"),
+        (
+            lambda p: p["program"]["sources"][0].update(letters=["a"]),
+            "Source.letters must be a list, each",
+        ),
+        (
+            lambda p: p["program"]["readout"].update(codes=[[[0]]]),
+            "Readout.codes must be a list, each a list",
+        ),
         (
             lambda p: p["program"]["layers"][0].update(maps=[{"operation": ["Table"]}]),
             "operation must be one",
         ),
-        (lambda p: p["layout"].update(moments=[3]), "moments must be a list; got 3"),
+        (lambda p: p["layout"].update(moments=[3]), "moments must be a list, each a list; got 3"),
         (
             lambda p: p["layout"]["moments"][0].__setitem__(0, ["", "", "1", ""]),
             "Channel.scale must be a number",
