@@ -43,6 +43,9 @@ docs: $(STAMP) ## the site, in site/
 gallery: $(STAMP) ## the gallery page that the site holds
 	$(BIN)/python -m krohn explore --gallery --out docs/gallery/explorer.html
 
+quick: $(STAMP) ## formatter, linter, architecture and the tests of what changed: under a minute for a small change
+	$(BIN)/python tools/quick.py
+
 test: lint type unit ## what a change can break, in some six minutes on two cores; make slow has the rest
 
 format: $(STAMP) ## rewrite the sources in the house format
