@@ -20,7 +20,7 @@ from krohn.lab.experiments.names import Scale, parse_scale
 from krohn.lab.experiments.recipes import stability
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.single_run import work
-from krohn.lab.experiments.store import Store
+from krohn.lab.experiments.store import parse_text
 from krohn.lab.experiments.summary import mean_and_error
 from krohn.lab.training.optimizers import AdamW
 
@@ -41,7 +41,7 @@ def records_of(run: PlannedRun, device: str | None) -> dict[int, Record]:
 
 
 def published(run: PlannedRun) -> dict[int, Record]:
-    records = Store(RESULTS / f"stability-{Scale.SMALL}.jsonl", writable=False).records()
+    records, _ = parse_text(RESULTS / f"stability-{Scale.SMALL}.jsonl")
     return {record.replicate: record for record in records if record.run_id == run.config.run_id}
 
 

@@ -5,6 +5,7 @@ what the option does. An option that has none of them fails here.
 """
 
 import inspect
+import keyword
 from importlib import import_module
 from typing import Any, get_type_hints
 
@@ -48,6 +49,8 @@ ELSEWHERE: dict[str, str] = {
     "sample.export": "krohn.functions:write_sample",
     "train.config": "krohn:RunConfig",
     "train.out": "krohn:train",  # directory=
+    "train.each": "krohn:train_many",  # automata=
+    "atlas.out": "krohn.construct.learnability:Networks.save",
     "train.provable": "krohn.lab.provable.provable_run:make_provable",
     "extract.out": "krohn:dump_automaton",
     "barrington.assign": "krohn.paper.barrington:BarringtonProgram.accepts",
@@ -86,7 +89,8 @@ def test_every_command_is_a_function_or_a_group_of_them() -> None:
 
 
 def method(name: str, inner: str) -> Any:
-    return getattr(getattr(krohn, name), inner)
+    """``krohn.results.import_`` for ``krohn results import``: Python keeps the word for itself."""
+    return getattr(getattr(krohn, name), inner + "_" * keyword.iskeyword(inner))
 
 
 def resolved(place: str) -> Any:

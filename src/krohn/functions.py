@@ -26,8 +26,7 @@ from krohn.automata.small import (
 from krohn.automata.words import Word, Words
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, Folder, path_of, require
-from krohn.base.typed import plainly
-from krohn.errors import InvalidInput, counted
+from krohn.errors import InvalidInput, counted, plainly
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.compiled import load as load_compiled
 from krohn.network.explanation import Explanation, explain_word
@@ -40,6 +39,8 @@ from krohn.recurrent.recurrent_network import RecurrentNetwork, RecurrentReport
 if TYPE_CHECKING:
     from krohn.construct.compile_report import CompileReport
     from krohn.construct.depth_bounds import Atlas
+    from krohn.construct.learnability import Networks
+    from krohn.lab.experiments.atlas import AtlasResult
     from krohn.lab.experiments.reproduction import Reproduction
     from krohn.lab.interpret.extraction import Extracted
     from krohn.lab.training.trained_network import TrainedNetwork
@@ -212,19 +213,44 @@ def barrington(formula: str, automaton: AutomatonLike | None = None) -> "Barring
 
 @plainly
 def atlas(
-    states: int,
-    letters: int,
+    states: int | None = None,
+    letters: int | None = None,
     *,
+    class_: str = "",
+    kind: str = "",
+    positions: str = "",
     sample: int | None = None,
     seed: int = 0,
     effort: float = 1.0,
     progress: Callable[[int, int], object] = lambda done, total: None,
-) -> "Atlas":
-    """All automata of 2 to ``states`` states up to isomorphism, or a sample: rows with class and depth.
+) -> "Atlas | Networks":
+    """What trained networks made of 3,382 automata: rows of a class, a kind of automata, a kind of positions.
 
-    The rows are what ``krohn atlas --json`` lists; ``to_frame()`` makes a DataFrame of them. ``progress`` is
-    called with how many are done, and of how many.
+    With ``states`` and ``letters`` instead all automata of 2 to ``states`` states up to isomorphism, or a
+    sample: rows with class and depth. ``to_frame()`` makes a DataFrame of either; ``progress`` is called with
+    how many small automata are done, and of how many.
     """
+    if states is None and letters is None:
+        if sample is not None:
+            raise InvalidInput("a sample must have numbers of states and letters; got neither")
+        from krohn.construct.learnability import chosen_networks
+
+        return chosen_networks(class_, kind, positions)
+    if states is None or letters is None:
+        raise InvalidInput("small automata must be listed by states and letters; got only one of them")
+    if class_ or kind or positions:
+        raise InvalidInput("class, kind and positions choose trained networks: leave out states and letters")
+    return _small_atlas(states, letters, sample, seed, effort, progress)
+
+
+def _small_atlas(
+    states: int,
+    letters: int,
+    sample: int | None,
+    seed: int,
+    effort: float,
+    progress: Callable[[int, int], object],
+) -> "Atlas":
     from krohn.construct import depth_bounds
 
     if not (2 <= states <= MOST_STATES and 1 <= letters <= MOST_LETTERS):
@@ -327,17 +353,25 @@ def reproduce(
     sequences: int | None = None,
     say: Callable[[str], None] = lambda line: None,
     must_draw: bool = True,
+    also: str | Path | None = None,
     **options: Any,
-) -> "Reproduction":
+) -> "Reproduction | AtlasResult":
     """One experiment of the paper: runs what is missing in the store, then makes table and figures.
 
     With ``show`` nothing is run; without a store it shows what is committed in ``results``. ``only`` names
     tasks and ``where`` settings such as ``depth=4,8``; ``sequences`` trains on that many instead. ``say`` is
     called with remarks; without ``must_draw`` a folder that cannot be written costs the figures alone. The
-    other options are those of ``krohn.lab.experiments.sweep.SweepOptions``.
+    other options are those of ``krohn.lab.experiments.sweep.SweepOptions``. For ``atlas`` the store is a
+    folder of rows, and ``also`` a folder of automata beside those that krohn generates.
     """
     from krohn.lab.experiments import names
 
+    if name == names.ATLAS:
+        if only or where or sequences:
+            raise InvalidInput("the atlas trains every automaton: leave out only, where and sequences")
+        return _reproduce_atlas(scale, store, figures, also, options, show=show, say=say)
+    if also is not None:
+        raise InvalidInput(f"only the atlas takes a folder of automata (also); {name} does not")
     names.check_experiment(name)  # before torch is loaded, which takes seconds
     names.check_engine(options.get("engine", "local"))
     names.parse_scale(scale)
@@ -347,7 +381,7 @@ def reproduce(
     from krohn.lab.experiments.store import Store
     from krohn.lab.experiments.sweep import SweepOptions
 
-    path = path_of("runs/results" if store is None else store)
+    path = path_of("runs/results.sqlite" if store is None else store)
     place = None if figures is None else path_of(figures)
     if show and store is None and not path.exists():
         return reproduction.show_committed(name, scale, path, place, say)
@@ -361,6 +395,34 @@ def reproduce(
         return reproduction.reproduce(
             name, scale, opened, figures=drawn, options=chosen, say=say, must_draw=must_draw
         )
+
+
+def _reproduce_atlas(
+    scale: str,
+    store: str | Path | None,
+    figures: str | Path | None,
+    also: str | Path | None,
+    options: dict[str, Any],
+    *,
+    show: bool,
+    say: Callable[[str], None],
+) -> "AtlasResult":
+    from krohn.lab.experiments.atlas import ROWS, reproduce_atlas
+    from krohn.lab.experiments.stored_runs import FOLDERS
+
+    folder = path_of("runs/atlas" if store is None else store)
+    if show and store is None:
+        folder = next((place for place in (folder, *FOLDERS) if (place / ROWS).exists()), folder)
+    return reproduce_atlas(
+        scale,
+        folder,
+        also=None if also is None else path_of(also),
+        run=not show,
+        device=options.get("device"),
+        time_limit=options.get("time_limit"),
+        figures=None if figures is None else path_of(figures),
+        say=say,
+    )
 
 
 # What commands call beside the public functions, loaded on use: some of it needs torch.

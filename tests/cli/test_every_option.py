@@ -36,6 +36,8 @@ ARGUMENTS = {
     "verify": ["net"],
     "results export": ["--out", "x.jsonl"],
     "suite locks": ["--count", "1", "--seed", "1", "--out", "x"],
+    "results import": ["x.jsonl"],
+    "results merge": ["x.sqlite"],
     "results show": ["aa"],
     "suite build": ["--out", "there"],
     "suite score": ["net", "--circuit", "x.json"],
@@ -116,7 +118,7 @@ def test_an_unknown_option_is_reported_as_text_and_as_json(
     assert captured.err == f"error: {json.loads(captured.out)['error']}\n"
 
 
-@every("name", [name for name in EVERY if ARGUMENTS.get(name) and name not in ("sample", "train")])
+@every("name", [name for name in EVERY if ARGUMENTS.get(name) and name not in ("sample", "train", "atlas")])
 def test_a_command_without_what_it_needs_says_what_is_missing(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

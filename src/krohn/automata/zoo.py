@@ -26,8 +26,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.textbook import abab, adder, counter, full_monoid, memory, parity, write_once
 from krohn.base.notebook import Rows, table
 from krohn.base.plugins import Plugins, instance_of
-from krohn.base.typed import plainly
-from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, counted
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, counted, plainly
 
 Observation = Callable[[Semiautomaton], list[int]]
 

@@ -29,6 +29,7 @@ from krohn.cli.output import emit, json_option, note
 @click.option(
     "--sequences", type=click.IntRange(min=1), help="Train each replicate on this many sequences instead."
 )
+@click.option("--also", type=FOLDER, help="atlas: automata of this folder beside those that krohn generates.")
 @click.option("--figures", type=FOLDER, help="Default: beside the store.")
 @click.option("--keep-weights", is_flag=True, help="Keep the weights of finished runs beside the store.")
 @click.option("--checkpoints", help="Folder of unfinished runs, or none. Default: beside the store.")
@@ -48,7 +49,8 @@ def command(
     **options: Any,
 ) -> None:
     """Rerun experiment NAME of the paper: depth, curves, stability, attention, indirect, incomplete, ood,
-    length or positions; or taught (hints after each block), which is not in the paper.
+    length or positions; or taught (hints after each block) or atlas (thousands of automata), which are not in
+    the paper.
 
     \b
     Example:  krohn reproduce depth --scale smoke --only Grid4
@@ -71,6 +73,6 @@ def command(
     for line in result.remarks():
         note(line)
     emit(result.to_json(), as_json=as_json, text=result.markdown if markdown else result.text)
-    if result.report.errors:
-        note(f"error: {len(result.report.errors)} runs failed; what is done is stored: see the lines above")
+    if result.failures:
+        note(f"error: {len(result.failures)} runs failed; what is done is stored: see the lines above")
         raise click.exceptions.Exit(2)

@@ -9,12 +9,11 @@ from krohn.algebra.subgroups import Subgroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike
 from krohn.base.notebook import table
-from krohn.base.typed import plainly
 from krohn.cascade.skeleton import skeleton
 from krohn.construct.depth_bounds import MOST_STATES, DepthBounds, depth_bounds
-from krohn.errors import LimitExceeded, counted
-from krohn.recurrent.family_verdict import FamilyVerdict
-from krohn.recurrent.verdicts import verdicts
+from krohn.construct.learnability import Alike, alike
+from krohn.errors import LimitExceeded, counted, plainly
+from krohn.recurrent.verdicts import FamilyVerdict, verdicts
 
 _MAX_SKELETON_STATES = 2_000
 GROWTH = {
@@ -47,6 +46,11 @@ class Analysis(Algebra):
         return tuple(verdicts(self.automaton, self, transformer_layers=self.depth.upper))
 
     @cached_property
+    def alike(self) -> Alike | None:
+        """What became of networks trained on automata like this one; ``None`` for larger ones."""
+        return alike(self)
+
+    @cached_property
     def _levels(self) -> tuple[int | None, tuple[str, ...]]:
         return holonomy_levels(self)
 
@@ -63,12 +67,14 @@ class Analysis(Algebra):
             "classes": [row.to_json() for row in self.classes.rows],
             "depth": {**self.depth.to_json(self.automaton.letter_names), "blocks": self.depth.blocks},
             "architectures": [row.to_json() for row in self.families],
+            "learned": None if self.alike is None else self.alike.to_json(),
         }
 
     def text(self, name: str = "") -> str:
         """The report; ``name`` is what the automaton was called."""
         known = _text(name or self.automaton.name, self, self._levels[0])
-        return f"{known}\n\n{_architectures(self.families)}"
+        trained = "" if self.alike is None else f"\n\n{self.alike}"
+        return f"{known}\n\n{_architectures(self.families)}{trained}"
 
 
 @plainly
@@ -203,23 +209,10 @@ def _architectures(families: tuple[FamilyVerdict, ...]) -> str:
     rows, named = [], dict[str, list[str]]()
     for row in families:
         sizes = ("" if value is None else str(value) for value in (row.layers, row.steps))
-        can = f"not unless {row.unless}" if row.unless else words[row.can]
-        rows.append((row.name, can, *sizes, row.reason))
+        rows.append((row.name, words[row.can], *sizes, row.reason))
         named.setdefault(row.assumptions, []).append(row.name)
     shown = table(("architecture", "can", "layers", "steps", "why"), rows)
-    cited: dict[str, list[str]] = {}
-    for row in families:
-        cited.setdefault(row.source, []).append(row.name)
-    sources = [f"- {', '.join(names)}: {source}" for source, names in cited.items()]
     assumed = [f"- {', '.join(names)}: {assumption}" for assumption, names in named.items()]
     return "\n".join(
-        [
-            shown,
-            "",
-            "assumptions (layers suffice; --json says where fewer cannot do):",
-            *assumed,
-            "",
-            "sources:",
-            *sources,
-        ]
+        [shown, "", "assumptions (layers suffice; --json says where fewer cannot do):", *assumed]
     )

@@ -1,7 +1,6 @@
 """What the algebra and the statistics of an automaton say before any network is trained.
 
-Statistics are of uniform words of one length from a fixed seed: 2,000 words, and each of them with one letter
-changed.
+Statistics are of uniform words of one length from a fixed seed (`krohn.construct.learnability`).
 """
 
 from math import gcd
@@ -16,11 +15,11 @@ from krohn.algebra.transition_semigroup import list_elements
 from krohn.algebra.varieties import group_of_one_length
 from krohn.automata.graph import strong_components
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.construct.learnability import is_one_way, read, sample_words, sensitivity
 from krohn.errors import LimitExceeded
 
 MOST_ELEMENTS = 30_000
 MOST_SETS = 60_000
-WORDS = 2_000
 Table = npt.NDArray[np.integer[Any]]
 
 
@@ -31,8 +30,8 @@ def predictors(automaton: Semiautomaton, length: int = 32) -> dict[str, Any]:
         "states": automaton.num_states,
         "letters": automaton.num_letters,
         **_algebra(automaton),
-        **_statistics(table, automaton.start, length),
-        "one_way": all(len(part) == 1 for part in strong_components(table.tolist())),
+        **_statistics(automaton, length),
+        "one_way": is_one_way(automaton),
         "mixing": mixing(table, automaton.start, length),
     }
 
@@ -82,39 +81,24 @@ def equal_length_group(letters: tuple[tuple[int, ...], ...]) -> PermutationGroup
     return whole.normal_closure([one for one in quotients if one != tuple(range(len(first)))])
 
 
-def _statistics(table: Table, start: int, length: int) -> dict[str, Any]:
-    states, letters = table.shape
-    dice = np.random.default_rng(0)
-    words = dice.integers(0, letters, (WORDS, length))
-    rows = np.arange(WORDS)
-    changed = words.copy()
-    place = dice.integers(0, length, WORDS)
-    changed[rows, place] = (words[rows, place] + dice.integers(1, max(letters, 2), WORDS)) % letters
-    last, other = (read(table, start, given)[:, -1] for given in (words, changed))
-    share = np.bincount(last, minlength=states) / WORDS
-    maps = np.tile(np.arange(states), (WORDS, 1))
-    need = np.full(WORDS, length)
+def _statistics(automaton: Semiautomaton, length: int) -> dict[str, Any]:
+    table = np.asarray(automaton.table, dtype=np.int64)
+    states = len(table)
+    words, _ = sample_words(automaton.num_letters, length)
+    share = np.bincount(read(table, automaton.start, words), minlength=states) / len(words)
+    maps = np.tile(np.arange(states), (len(words), 1))
+    need = np.full(len(words), length)
     for count in range(1, length + 1):
         maps = np.take_along_axis(maps, table.T[words[:, length - count]], 1)
         known = (maps == maps[:, :1]).all(1) & (need == length)
         need[known] = np.minimum(need[known], count)
     return {
-        "sensitivity": round(float((last != other).mean()), 4),
+        "sensitivity": sensitivity(automaton, length),
         "entropy": round(float(-(share[share > 0] * np.log(share[share > 0])).sum()) + 0.0, 3),
         "memory": round(float(need.mean()), 2),
         "period": period(table),
         "sink": bool((table == np.arange(states)[:, None]).all(1).any()),
     }
-
-
-def read(table: Table, start: int, words: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
-    """The states [words, length] after each letter."""
-    state = np.full(len(words), start)
-    states = np.empty(words.shape, dtype=np.int64)
-    for place in range(words.shape[1]):
-        state = table[state, words[:, place]]
-        states[:, place] = state
-    return states
 
 
 def mixing(table: Table, start: int, most: int) -> int:

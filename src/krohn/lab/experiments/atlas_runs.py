@@ -103,16 +103,23 @@ def _run(
     )
     with rows.open("a") as file:
         for one, row in zip(stack, result.rows, strict=False):
-            line = {"automaton": one.name, "kind": one.kind, **asdict(cell)}
-            line |= {"learned": row["accuracy"] >= LEARNED}
+            line = {"automaton": one.name, **_varied(cell)}
             line |= {name: row[name] for name in ("accuracy", "word_accuracy", "words_read", "longer")}
             file.write(json.dumps(line, allow_nan=False) + "\n")
     return f"{result.learned} of {len(result.rows)} learned"
 
 
+def _varied(cell: Cell) -> dict[str, Any]:
+    """What differs from the usual cell."""
+    usual = asdict(Cell())
+    return {name: value for name, value in asdict(cell).items() if value != usual[name]}
+
+
 def read_rows(path: Path) -> list[dict[str, Any]]:
-    """The rows of a file, none if there is no file."""
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """The rows of a file with all settings of their cells, and whether 99% was reached; none without it."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    rows = [{**asdict(Cell()), **json.loads(line)} for line in lines]
+    return [row | {"learned": row["accuracy"] >= LEARNED} for row in rows]
 
 
 def _key(row: dict[str, Any]) -> tuple[Any, ...]:

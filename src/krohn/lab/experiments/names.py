@@ -11,15 +11,17 @@ EXPERIMENT_NAMES = (
     *("depth", "curves", "stability", "attention", "indirect", "incomplete", "ood", "length", "positions"),
     "taught",
 )
+ATLAS = "atlas"
+"""Thousands of automata, a network for each; it keeps rows, not runs."""
 ENGINE_NAMES = ("local", "ray")
 
 
 def check_experiment(name: str) -> None:
     """Refuses an unknown experiment; suggests the nearest name or the list."""
     if name not in EXPERIMENT_NAMES:
-        near = get_close_matches(name[:40], EXPERIMENT_NAMES, n=1)
+        near = get_close_matches(name[:40], (*EXPERIMENT_NAMES, ATLAS), n=1)
         hint = f": did you mean {near[0]}?" if near else ""
-        known = ", ".join(EXPERIMENT_NAMES)
+        known = ", ".join((*EXPERIMENT_NAMES, ATLAS))
         raise UnknownName(f"an experiment must be one of {known}; got {name[:60]!r}{hint}")
 
 
