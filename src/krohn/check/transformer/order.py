@@ -125,13 +125,15 @@ def _along(setting: Setting, memory: Memory) -> dict[int, Along]:
     """By value: what the head adds if it copies padding, which stands at 0, or letter 1, 2, …"""
     look, moment = memory.look, memory.look.moment
     d, length = moment.box.lo.shape[1], look.length
-    work = float(moment.classes * length * d) * (HELD + look.value[1].shape[1])
-    setting.budget.spend(work, "values along positions")
-    rows = moment.box.reshape(moment.classes, 1, d) + point(moment.places).reshape(1, length, d)
-    values = join([look.pad_values, look.read_values(rows.reshape(-1, d)).part])
-    place = np.r_[np.zeros(look.tau, dtype=np.int64), np.tile(1 + np.arange(length), moment.classes)]
     value_of = memory.rule.value_of
-    value = np.r_[value_of[moment.classes :], value_of[: moment.classes].repeat(length)]
+    # Classes with one value are joined first: the hull of what they hold is copied from each position.
+    numbers, which = np.unique(value_of[: moment.classes], return_inverse=True)
+    work = float(len(numbers) * length * d) * (HELD + look.value[1].shape[1])
+    setting.budget.spend(work, "values along positions")
+    rows = hull(moment.box, which).reshape(len(numbers), 1, d) + point(moment.places).reshape(1, length, d)
+    values = join([look.pad_values, look.read_values(rows.reshape(-1, d)).part])
+    place = np.r_[np.zeros(look.tau, dtype=np.int64), np.tile(1 + np.arange(length), len(numbers))]
+    value = np.r_[value_of[moment.classes :], numbers.repeat(length)]
     found = {}
     for number in np.unique(value_of).tolist():
         mine = value == number

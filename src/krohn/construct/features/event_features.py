@@ -217,11 +217,14 @@ def anything(draft: ProgramDraft) -> str:
 
 
 def all_of(draft: ProgramDraft, flags: Sequence[str], meaning: Meaning) -> str:
-    """1 where all flags are 1: a clamp of their sum."""
+    """1 where all flags are 1."""
     names = list(dict.fromkeys(flags))
-    if len(names) == 1:
-        return names[0]
-    return draft.clamp([(name, 1) for name in names], 1 - len(names), 0, 1, meaning)
+    return names[0] if len(names) == 1 else at_least(draft, names, len(names), meaning)
+
+
+def at_least(draft: ProgramDraft, flags: Sequence[str], count: int, meaning: Meaning) -> str:
+    """1 where so many flags are 1: a clamp that is flat around whole numbers passes no error on."""
+    return draft.clamp([(name, 3) for name in flags], 2 - 3 * count, 0, 1, meaning)
 
 
 def stands_after(draft: ProgramDraft, late: str, early: str, number: int) -> str:

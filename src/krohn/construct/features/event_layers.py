@@ -21,6 +21,7 @@ from krohn.construct.features.event_features import (
     Members,
     Subsequence,
     all_of,
+    at_least,
 )
 from krohn.construct.features.event_search import explore, few_features
 from krohn.construct.features.events import BEGIN, EventMachine, Integers, Word, event_machine
@@ -132,7 +133,7 @@ class EventWriter:
                 self.flags[members] = cases[0]
             else:
                 meaning = Meaning("event", number=len(self.flags))
-                self.flags[members] = self.draft.clamp([(case, 1) for case in cases], 0, 0, 1, meaning)
+                self.flags[members] = at_least(self.draft, cases, 1, meaning)
         return self.flags[members]
 
     def _case(self, letters: Members, word: Word) -> str:
