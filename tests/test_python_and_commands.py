@@ -31,6 +31,15 @@ ALIKE = {
 """Options and arguments that are parameters of another name."""
 
 ELSEWHERE: dict[str, str] = {
+    **{
+        f"{command}.{option}": place
+        for command in ("zoo", "analyze", "decompose", "compile", "simulate", "sample", "equal")
+        for option, place in (
+            ("match", "krohn:from_regex"),
+            ("textbook", "krohn:from_regex"),
+            ("outputs", "krohn:load_automaton"),
+        )
+    },
     "zoo.spec": "krohn:zoo",
     "zoo.svg": "krohn:Semiautomaton.svg",
     "zoo.out": "krohn:dump_automaton",

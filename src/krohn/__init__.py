@@ -8,6 +8,8 @@ Automata
     Semiautomaton     states, letters, a transition table; ``run`` gives the states of a word
     automaton         your own automaton, from a dictionary, a table, a name or a file
     zoo               the automaton of that name: ``zoo("S4")``; ``zoo()`` lists the names
+    equal             whether two automata show the same after every word
+    Equality          its result
     from_regex        the minimal automaton of a regular expression
     parse_spec        the automaton that a string stands for, as on the command line
     load_automaton    the automaton in a file: JSON, or JFLAP's .jff
@@ -78,6 +80,8 @@ _PUBLIC = {
     "load_automaton": "krohn.automata.files:load_automaton",
     "dump_automaton": "krohn.automata.files:dump_automaton",
     "simulate": "krohn.functions:simulate",
+    "equal": "krohn.functions:equal",
+    "Equality": "krohn.functions:Equality",
     "sample": "krohn.automata.sampling:sample",
     "analyze": "krohn.construct.analyzing:analyze",
     "decompose": "krohn.construct.decomposing:decompose",

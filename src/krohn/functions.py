@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from krohn.automata.datasets import write_dataset
 from krohn.automata.documents import loader, write_language
+from krohn.automata.equality import difference
 from krohn.automata.reader import Reader, answer_all, states_of_all
 from krohn.automata.sampling import Sampler
 from krohn.automata.semiautomaton import Semiautomaton, check_words
@@ -24,7 +25,7 @@ from krohn.automata.small import (
     small_automata,
 )
 from krohn.automata.words import Word, Words
-from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.automata.zoo import AutomatonLike, as_automaton, spec_as_read  # noqa: F401 - of the commands
 from krohn.base.files import COMPILED, Folder, path_of, require
 from krohn.errors import InvalidInput, counted, plainly
 from krohn.network.compiled import CompiledNetwork
@@ -137,6 +138,47 @@ def simulated_names(
     for words in batches:
         for states in states_of_all(automaton, words):
             yield [names[state] for state in states]
+
+
+@dataclass(frozen=True)
+class Equality:
+    """Whether two automata show the same after every word, and a shortest word after which they do not."""
+
+    equal: bool
+    word: tuple[str, ...] | None
+    shown: tuple[str, str] | None
+
+    def __bool__(self) -> bool:
+        return self.equal
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "equal": self.equal,
+            "word": None if self.word is None else list(self.word),
+            "shown": self.shown,
+        }
+
+    def text(self) -> str:
+        """One sentence."""
+        if self.word is None or self.shown is None:
+            return "equal: they show the same after every word"
+        word = " ".join(self.word) or "the empty word"
+        return f"not equal: after {word} the first shows {self.shown[0]}, the second {self.shown[1]}"
+
+
+@plainly
+def equal(one: AutomatonLike, other: AutomatonLike) -> Equality:
+    """Whether two automata show the same after every word: observations, or states where they show none.
+
+    Letters go by their names. Patterns are compared character by character: one that does not read a
+    character does not match.
+
+    Example:
+        >>> krohn.equal("regex:(ab)*a", "regex:a(ba)*").equal, krohn.equal("regex:a*", "regex:a+").word
+        (True, ())
+    """
+    return Equality(*difference(as_automaton(one), as_automaton(other)))
 
 
 def runnable(network: Reader | str | Path, device: str = "numpy") -> Reader:

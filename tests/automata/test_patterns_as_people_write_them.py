@@ -9,7 +9,7 @@ import pytest
 import krohn
 from every import every
 from krohn.automata.patterns.parsed import items_of, syntax
-from krohn.automata.regular import from_regex, looks_like_a_textbook, textbook
+from krohn.automata.regular import from_regex, looks_like_a_textbook
 from krohn.cli.app import run
 
 SIGNS = "ab\n "
@@ -120,5 +120,5 @@ def test_search_and_slashes(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_the_notation_of_textbooks_is_read_when_asked_for(pattern: str, means: str) -> None:
     assert looks_like_a_textbook(pattern)
-    assert from_regex(textbook(pattern)) == from_regex(means)
+    assert from_regex(pattern, textbook=True) == from_regex(means)
     assert not looks_like_a_textbook(means)

@@ -24,6 +24,7 @@ ARGUMENTS = {
     "circuit": ["C2"],
     "compile": ["C2"],
     "decompose": ["C2"],
+    "equal": ["C2", "C3"],
     "explain": ["net"],
     "export": ["net", "--to", "hf", "--out", "there"],
     "extract": ["net", "--length", "3"],

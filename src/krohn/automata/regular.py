@@ -27,7 +27,7 @@ _LOG = logging.getLogger(__name__)
 
 @plainly
 def from_regex(
-    pattern: str, alphabet: Iterable[str] | None = None, *, match: Match = "full"
+    pattern: str, alphabet: Iterable[str] | None = None, *, match: Match = "full", textbook: bool = False
 ) -> Semiautomaton:
     """The minimal complete DFA of ``pattern``; observation 1 means that the word read so far matches.
 
@@ -38,7 +38,8 @@ def from_regex(
     ``alphabet`` the letters are these characters and those that the pattern names, one by one.
 
     A pattern matches whole words; with ``match="search"``, or written ``/pattern/flags``, it may stand
-    anywhere in the word. State 0 is the start, the others follow in breadth-first order.
+    anywhere in the word. ``textbook`` reads ``+ ∪ · ε`` as textbooks do. State 0 is the start, the others
+    follow in breadth-first order.
 
     Example:
         >>> even = krohn.from_regex("(ab)*")
@@ -47,6 +48,7 @@ def from_regex(
         >>> krohn.from_regex("[a-c]+d?").letter_names
         ('[a-c]', 'd', '[^a-d]')
     """
+    pattern = from_textbook(pattern) if textbook else pattern
     if len(pattern) > MAX_PATTERN:
         raise LimitExceeded(
             f"a pattern may have at most {MAX_PATTERN:,} characters; got {len(pattern):,}: shorten it"
@@ -66,17 +68,18 @@ def from_regex(
         observe=tuple(found.accepting),
         characters=characters,
     )
-    written = f"/{pattern}/" if match == "search" and not _is_delimited(pattern) else pattern
+    written = f"/{pattern}/" if match == "search" and not is_delimited(pattern) else pattern
     return replace(minimize(automaton), state_names=(), name=f"regex:{written}")
 
 
-def _is_delimited(pattern: str) -> bool:
+def is_delimited(pattern: str) -> bool:
+    """Whether it is written ``/…/flags``."""
     return re.fullmatch(r"/.*/[A-Za-z]*", pattern, re.DOTALL) is not None and len(pattern) > 1
 
 
 def _delimited(pattern: str, *, search: bool) -> tuple[str, int, bool]:
     """The pattern inside ``/…/flags``, its flags, and whether it is searched for."""
-    if not _is_delimited(pattern):
+    if not is_delimited(pattern):
         return pattern, 0, search
     text, _, signs = pattern[1:].rpartition("/")
     unknown = sorted(set(signs) - _FLAGS.keys() - _SNORT)
@@ -122,7 +125,7 @@ def _holders(sets: list[Runs], code: int) -> int:
     return sum(1 << index for index, runs in enumerate(sets) if any(a <= code <= b for a, b in runs))
 
 
-def textbook(pattern: str) -> str:
+def from_textbook(pattern: str) -> str:
     """A pattern of textbooks for ``re``: ``+`` and ``∪`` are union, ``·`` joins, ``ε`` is the empty word."""
     return "".join(
         _TEXTBOOK.get(sign, sign if sign in "()*" else {"⁺": "+"}.get(sign) or re.escape(sign))

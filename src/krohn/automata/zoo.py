@@ -11,7 +11,6 @@ from difflib import get_close_matches
 from typing import Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from krohn.automata.brackets import dyck
 from krohn.automata.files import FILES, automaton_from_payload, load_automaton
@@ -20,7 +19,9 @@ from krohn.automata.groups import cyclic, dihedral, quaternion
 from krohn.automata.observations import boundary, by_number, first_element, stack_top
 from krohn.automata.permutations import alternating, permutation_reset, symmetric
 from krohn.automata.products import direct_product
-from krohn.automata.regular import from_regex
+from krohn.automata.reading.arrows import finish
+from krohn.automata.reading.objects import PACKAGES, read_object
+from krohn.automata.regular import Match, from_regex, from_textbook, is_delimited, looks_like_a_textbook
 from krohn.automata.rubik import rubik
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.textbook import abab, adder, counter, full_monoid, memory, parity, write_once
@@ -284,8 +285,12 @@ def _is_pattern(text: str) -> bool:
         return False
 
 
-AutomatonLike = Semiautomaton | str | os.PathLike[str] | Mapping[Any, Any] | Sequence[Any] | npt.NDArray[Any]
-"""What every public function accepts where it needs an automaton."""
+DROP = "@drop"
+"""Behind the name of a file: without the outputs of its machine."""
+
+AutomatonLike = Any
+"""What every public function takes as an automaton: a Semiautomaton, a name, a file, a dictionary, a table,
+an object of automata-lib, AALpy, pyformlang, pandas or networkx."""
 
 
 def as_automaton(given: AutomatonLike) -> Semiautomaton:
@@ -298,9 +303,12 @@ def as_automaton(given: AutomatonLike) -> Semiautomaton:
         return load_automaton(os.fspath(given))
     if isinstance(given, Mapping | Sequence | np.ndarray):
         return automaton(given)
+    arrows = read_object(given)
+    if arrows is not None:
+        return finish(arrows)
     raise InvalidInput(
-        "an automaton must be a Semiautomaton, a name, a file, a dictionary or a table; "
-        f"got {type(given).__name__}"
+        "an automaton must be a Semiautomaton, a name, a file, a dictionary, a table, or an object of "
+        f"{PACKAGES}; got {type(given).__name__}"
     )
 
 
@@ -311,7 +319,8 @@ def automaton(
 
     Args:
         given: ``{"even": {"a": "odd"}, "odd": {"a": "even"}}``, from states to letters to next states; the
-            payload of a file; or rows of next states, one for each state and in it one for each letter.
+            payload of a file; or rows of next states, one for each state and in it one for each letter; or an
+            automaton of automata-lib, AALpy, pyformlang, a pandas table, a networkx digraph.
         start: the start state, by name or number; the first one by default.
         accept: the accepting states, by name or number.
         name: what to call it.
@@ -381,9 +390,26 @@ def parse_spec(text: str) -> Semiautomaton:
         return from_regex(text.removeprefix("regex:"))
     if text.startswith("table:"):
         return _from_table(text)
-    if text.endswith(FILES) or os.sep in text:
-        return load_automaton(text)
+    place = text.removesuffix(DROP)
+    if place.lower().endswith(FILES) or os.sep in text:
+        return load_automaton(place, outputs=place == text)
     return named(text)
+
+
+def spec_as_read(text: str, *, match: Match, outputs: bool, textbook: bool) -> tuple[str, str]:
+    """The text for ``parse_spec`` of a pattern or file that is read so, and what should be said about it."""
+    if not text.startswith("regex:"):
+        return text if outputs else f"{text}{DROP}", ""
+    pattern, remark = text.removeprefix("regex:"), ""
+    if textbook:
+        pattern = from_textbook(pattern)
+    elif looks_like_a_textbook(pattern):
+        remark = "this looks like a textbook's notation; it is read as Python's re: see --textbook"
+    if is_delimited(pattern):
+        remark = "written /…/flags: the pattern may stand anywhere in the word"
+    elif match == "search":
+        pattern = f"/{pattern}/"
+    return f"regex:{pattern}", remark
 
 
 def split_specs(text: str) -> list[str]:

@@ -6,12 +6,13 @@ import click
 
 import krohn
 from krohn.base.files import write_text
-from krohn.cli.options import OutputFile, effort
+from krohn.cli.options import SPEC, OutputFile, effort, reading
 from krohn.cli.output import emit, json_option, note
 
 
 @click.command()
-@click.argument("spec")
+@click.argument("spec", type=SPEC)
+@reading
 @click.option("--eggbox", is_flag=True, help="Print the eggbox picture of Green's classes.")
 @click.option("--svg", type=OutputFile(".svg"), help="Write the eggbox picture to this file.")
 @effort("How hard to search; 10 allows ten times the states, image sets and R-classes.")

@@ -24,6 +24,7 @@ TRACEBACK = "KROHN_TRACEBACK"
 COMMANDS: dict[str, tuple[str, str]] = {
     "zoo": ("zoo", "List the named automata, or show one."),
     "analyze": ("analyze", "Compute semigroup, groups, and the circuit class of the word problem."),
+    "equal": ("equal", "Compare two automata on all words."),
     "decompose": ("decompose", "Find the Krohn–Rhodes cascade, shorten it, prove it and draw it."),
     "compile": ("compile", "Write the weights of a Transformer that simulates the automaton."),
     "verify": ("verify", "Prove from the weights that every word up to a length is right."),

@@ -6,12 +6,13 @@ from typing import Any
 import click
 
 import krohn
-from krohn.cli.options import EFFORT, FOLDER, choice, typed_options
+from krohn.cli.options import EFFORT, FOLDER, SPEC, choice, reading, typed_options
 from krohn.cli.output import emit, json_option, note
 
 
 @click.command()
-@click.argument("spec")
+@click.argument("spec", type=SPEC)
+@reading
 @click.option(
     "--length", "-T", type=click.IntRange(min=1), help="Letters of the longest word; for Transformers only."
 )

@@ -7,12 +7,13 @@ import click
 
 import krohn
 from krohn.base.files import write_text
-from krohn.cli.options import EFFORT, OutputFile
+from krohn.cli.options import EFFORT, SPEC, OutputFile, reading
 from krohn.cli.output import emit, json_option, note
 
 
 @click.command()
-@click.argument("spec")
+@click.argument("spec", type=SPEC)
+@reading
 @click.option("--plain", is_flag=True, help="The holonomy cascade, not shortened.")
 @click.option("--explain", is_flag=True, help="Report what each shortening pass saves.")
 @click.option("--svg", type=OutputFile(".svg"), help="Draw the cascade into this file.")

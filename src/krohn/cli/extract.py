@@ -7,7 +7,7 @@ import click
 
 import krohn
 from krohn.base.extras import to_install
-from krohn.cli.options import TOKENS, NetworkFolder, OutputFile, device, effort
+from krohn.cli.options import SPEC, TOKENS, NetworkFolder, OutputFile, device, effort
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput, MissingDependency
 
@@ -36,7 +36,9 @@ from krohn.errors import InvalidInput, MissingDependency
     default="words",
     help="Ask for answers, or read clusters of the stream of a GPT-2 of transformers.",
 )
-@click.option("--automaton", "spec", help="For a GPT-2 of transformers: the automaton it should compute.")
+@click.option(
+    "--automaton", "spec", type=SPEC, help="For a GPT-2 of transformers: the automaton it should compute."
+)
 @TOKENS
 @json_option
 def command(

@@ -11,9 +11,11 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
+from click.shell_completion import CompletionItem
 
 import krohn
 from krohn.base.files import NO_PATH, check_output
+from krohn.cli.output import note
 from krohn.errors import InvalidInput
 
 Option = Callable[[Any], Any]
@@ -57,6 +59,63 @@ class FiniteFloat(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number", param, ctx)
         return number
+
+
+class Spec(click.types.StringParamType):
+    """The name of an automaton, a pattern or a file, with what the options of ``reading`` say about it."""
+
+    name = "spec"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The text that ``parse_spec`` reads."""
+        from krohn.functions import spec_as_read  # needs numpy
+
+        meta = {} if ctx is None else ctx.meta
+        text, remark = spec_as_read(
+            str(value),
+            match=meta.get("krohn.match", "full"),
+            outputs=meta.get("krohn.outputs", "show") == "show",
+            textbook=bool(meta.get("krohn.textbook")),
+        )
+        if remark:
+            note(remark)
+        return text
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Names of automata, then files."""
+        names = [CompletionItem(name) for name in krohn.zoo() if name.startswith(incomplete)]
+        return [*names, CompletionItem(incomplete, type="file")]
+
+
+SPEC = Spec()
+
+
+def reading(command: Any) -> Any:
+    """Adds the options that say how a pattern or a file is read; their values belong to the SPEC."""
+
+    def kept(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+        ctx.meta[f"krohn.{param.name}"] = value
+
+    common: dict[str, Any] = {"expose_value": False, "is_eager": True, "callback": kept}
+    match = click.Choice(["full", "search"])
+    outputs = click.Choice(["show", "drop"])
+    for option in (
+        click.option("--textbook", is_flag=True, help="Read + ∪ · ε in a pattern as textbooks do.", **common),
+        click.option(
+            "--outputs",
+            type=outputs,
+            default="show",
+            help="Outputs of a file's machine: show, drop.",
+            **common,
+        ),
+        click.option(
+            "--match", type=match, default="full", help="A pattern matches whole words, or inside.", **common
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 class NetworkFolder(NamedPath):

@@ -8,12 +8,13 @@ from typing import Any
 import click
 
 import krohn
-from krohn.cli.options import PATH
+from krohn.cli.options import PATH, SPEC, reading
 from krohn.cli.output import emit, json_option, word_bar
 
 
 @click.command()
-@click.argument("spec")
+@click.argument("spec", type=SPEC)
+@reading
 @click.option("--length", "-T", type=int, required=True, help="Letters per word.")
 @click.option("--count", type=int, required=True, help="Number of words.")
 @click.option("--out", type=PATH, required=True, help="F.parquet, F.npz or F.jsonl.")

@@ -3,12 +3,14 @@
 import click
 
 import krohn
+from krohn.cli.options import SPEC, reading
 from krohn.cli.output import emit_lines, json_option
 from krohn.cli.words_on_stdin import given_words
 
 
 @click.command()
-@click.argument("spec")
+@click.argument("spec", type=SPEC)
+@reading
 @click.argument("word", nargs=-1, metavar="[LETTER]...")
 @click.option("--observe", is_flag=True, help="Print the observations φ(q) instead of the states.")
 @json_option

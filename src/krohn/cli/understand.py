@@ -5,14 +5,16 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.cli.options import TOKENS, NetworkFolder, OutputFile, effort
+from krohn.cli.options import SPEC, TOKENS, NetworkFolder, OutputFile, effort
 from krohn.cli.output import emit, json_option, note
 
 
 @click.command()
 @click.argument("directory", type=NetworkFolder())
 @click.option("--length", "-T", type=int, help="Letters of the words.  [default: the network's, at most 40]")
-@click.option("--automaton", "spec", help="For a GPT-2 of transformers: the automaton it should compute.")
+@click.option(
+    "--automaton", "spec", type=SPEC, help="For a GPT-2 of transformers: the automaton it should compute."
+)
 @TOKENS
 @click.option("--out", type=OutputFile(".html"), help="Write the page, F.html.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Seed of the words.")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 import krohn
-from krohn.cli.options import PATH, TOKENS, FloatType, NetworkFolder, device, effort
+from krohn.cli.options import PATH, SPEC, TOKENS, FloatType, NetworkFolder, device, effort
 from krohn.cli.output import emit, json_option, note
 
 OWN = ("krohn.json", "recurrent.json", "config.json", "export.json", "automaton.json", "result.json")
@@ -22,7 +22,9 @@ OWN = ("krohn.json", "recurrent.json", "config.json", "export.json", "automaton.
     "else float32]",
 )
 @click.option("--length", "-T", type=int, help="Certify only words up to this length.  [default: as built]")
-@click.option("--automaton", "spec", help="The automaton you mean.  [default: the one the file claims]")
+@click.option(
+    "--automaton", "spec", type=SPEC, help="The automaton you mean.  [default: the one the file claims]"
+)
 @click.option(
     "--renamed", is_flag=True, help="Allow other names of states and letters than those of --automaton."
 )

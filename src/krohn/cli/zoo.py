@@ -6,12 +6,13 @@ import click
 
 import krohn
 from krohn.base.files import write_text
-from krohn.cli.options import OutputFile
+from krohn.cli.options import SPEC, OutputFile, reading
 from krohn.cli.output import emit, json_option, note
 
 
 @click.command()
-@click.argument("spec", required=False)
+@click.argument("spec", type=SPEC, required=False)
+@reading
 @click.option("--svg", type=OutputFile(".svg"), help="Draw the automaton into this file.")
 @click.option(
     "--out",

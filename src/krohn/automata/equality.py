@@ -1,0 +1,65 @@
+"""Do two automata show the same after every word? Patterns are compared over the characters of both."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from krohn.automata.diagram import accepts_words
+from krohn.automata.patterns.characters import classes, name_of
+from krohn.automata.quotients import difference_word
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.errors import InvalidInput
+
+Difference = tuple[bool, tuple[str, ...] | None, tuple[str, str] | None]
+
+
+def difference(one: Semiautomaton, other: Semiautomaton) -> Difference:
+    """Whether they are equal; if not, a shortest word and what each shows after it."""
+    if (one.observe is None) != (other.observe is None):
+        raise InvalidInput(
+            "automata must both show something, or neither; give accepting states by a name with @, or a file"
+        )
+    if set(one.letter_names) != set(other.letter_names) or one.characters or other.characters:
+        one, other = _alike(one, other)
+    shows = [each.observed if each.observe is not None else each.state_names for each in (one, other)]
+    word = difference_word(one, other, *shows)
+    if word is None:
+        return True, None, None
+    names = tuple(one.letter_names[letter] for letter in word)
+    ends = [(each.run(list(names)) or [each.start])[-1] for each in (one, other)]
+    return False, names, (shows[0][ends[0]], shows[1][ends[1]])
+
+
+def _alike(one: Semiautomaton, other: Semiautomaton) -> tuple[Semiautomaton, Semiautomaton]:
+    """Both over the same letters: classes of characters, of which one that is not read leads to a sink."""
+    sets = []
+    for each in (one, other):
+        alone = all(len(name) == 1 for name in each.letter_names)
+        if not accepts_words(each) or not (each.characters or alone):
+            raise InvalidInput(
+                f"automata must have the same letters, or both be patterns; one has {_few(one)}, the other "
+                f"{_few(other)}"
+            )
+        codes = each.characters or tuple((ord(name), ord(name)) for name in each.letter_names)
+        sets.append([tuple(zip(run[::2], run[1::2], strict=True)) for run in codes])
+    parts = [(key, runs) for key, runs in classes([*sets[0], *sets[1]]).items() if key]
+    count, found = len(sets[0]), list[Semiautomaton]()
+    for each, shift, size in ((one, 0, count), (other, count, len(sets[1]))):
+        sink = each.num_states
+        held = [(key >> shift) & ((1 << size) - 1) for key, _ in parts]
+        columns = [each.table[:, key.bit_length() - 1] if key else np.full(sink, sink) for key in held]
+        found.append(
+            replace(
+                each,
+                table=np.vstack([np.array(columns).T, np.full(len(parts), sink)]),
+                state_names=(),
+                letter_names=tuple(f"{name_of(runs)}" for _, runs in parts),
+                observe=(*(each.observe or ()), 0),
+                characters=tuple(tuple(code for run in runs for code in run) for _, runs in parts),
+            )
+        )
+    return found[0], found[1]
+
+
+def _few(automaton: Semiautomaton) -> str:
+    return " ".join(automaton.letter_names[:8])

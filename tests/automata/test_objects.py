@@ -1,0 +1,93 @@
+"""Automata of other packages against what these packages say of the same words."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import aalpy.utils
+import networkx
+import pandas
+import pytest
+from aalpy.automata import Dfa, DfaState, MealyMachine, MealyState, MooreMachine, MooreState
+from automata.fa.dfa import DFA
+from automata.fa.nfa import NFA
+from pyformlang.finite_automaton import EpsilonNFA, State, Symbol
+
+import krohn
+
+
+def words(letters: str, longest: int = 6) -> Iterator[str]:
+    for length in range(1, longest + 1):
+        yield from map("".join, itertools.product(letters, repeat=length))
+
+
+def accepts(automaton: krohn.Semiautomaton, word: str) -> bool:
+    assert automaton.observe is not None
+    return automaton.observe[automaton.run(list(word))[-1]] == 1
+
+
+def test_automata_of_automata_lib() -> None:
+    nfa = NFA.from_regex("(a|b)*abb|aab?")
+    for theirs in (nfa, DFA.from_nfa(nfa), DFA.from_nfa(nfa, minify=False, retain_names=True)):
+        ours = krohn.automaton(theirs)
+        assert all(accepts(ours, word) == theirs.accepts_input(word) for word in words("ab"))
+    assert krohn.compile(DFA.from_nfa(nfa), length=6, target="observation").accepts("abb")
+    assert krohn.analyze(nfa).automaton.num_letters == 2
+
+
+def test_an_epsilon_nfa_of_pyformlang() -> None:
+    theirs, (p, q, r) = EpsilonNFA(), map(State, "pqr")
+    theirs.add_start_state(p)
+    theirs.add_final_state(r)
+    from pyformlang.finite_automaton import Epsilon
+
+    theirs.add_transitions([(p, Symbol("a"), p), (p, Epsilon(), q), (q, Symbol("b"), r), (r, Symbol("a"), q)])
+    ours = krohn.automaton(theirs)
+    assert all(accepts(ours, word) == theirs.accepts([Symbol(c) for c in word]) for word in words("ab"))
+
+
+def machine(state: Callable[..., Any], machine: Callable[..., Any], shows: list[Any]) -> Any:
+    states = [state(f"s{n}", *([shown] if shown is not None else [])) for n, shown in enumerate(shows)]
+    for n, each in enumerate(states):
+        each.transitions = {"a": states[(n + 1) % 3], "b": states[2 * n % 3]}
+    return machine(states[0], states)
+
+
+def test_machines_of_aalpy() -> None:
+    dfa = machine(DfaState, Dfa, [True, False, True])
+    moore = machine(MooreState, MooreMachine, ["low", "mid", "high"])
+    mealy = machine(MealyState, MealyMachine, [None, None, None])
+    for n, state in enumerate(mealy.states):
+        state.output_fun = {"a": f"out{n}", "b": f"o k{n % 2}"}
+    for theirs in (dfa, moore, mealy):
+        ours = krohn.automaton(theirs)
+        for word in words("ab", 5):
+            said = theirs.execute_sequence(theirs.initial_state, list(word))
+            expected = [str(int(x)) if isinstance(x, bool) else x.replace(" ", "_") for x in said]
+            assert [ours.observed[q] for q in ours.run(list(word))] == expected
+    assert aalpy.utils is not None
+
+
+def test_a_table_of_pandas_and_a_graph_of_networkx() -> None:
+    frame = pandas.DataFrame({"a": ["q", "q"], "b": ["p", None], "accept": [0, 1]}, index=["p", "q"])
+    ours = krohn.automaton(frame)
+    assert [accepts(ours, word) for word in ("a", "aa", "ba", "ab", "aba")] == [
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
+    graph = networkx.MultiDiGraph()
+    graph.add_node("p", start=True)
+    graph.add_node("q", accept=True)
+    graph.add_edges_from([("p", "q", {"label": "a"}), ("q", "q", {"label": "a"}), ("p", "p", {"label": "b"})])
+    assert krohn.equal(krohn.automaton(graph), ours)
+    graph.add_edge("p", "q")
+    with pytest.raises(krohn.KrohnError, match="label="):
+        krohn.automaton(graph)
+
+
+def test_other_objects_are_refused_by_their_type() -> None:
+    with pytest.raises(krohn.KrohnError, match=r"object of automata-lib, AALpy, .*; got DfaState"):
+        krohn.automaton(DfaState("x"))
