@@ -10,13 +10,15 @@ read-out is right at C, so every word is run right while λ ≤ 1. One letter af
 another order.
 
 Below the chord, operation by operation, since each takes radii below a chord to radii below a chord: sums,
-products with a matrix and their roundings are affine in the radii or convex; a unit is affine, because it
-bends nowhere in its ball (``positive``); for the product of two radii see ``mix``, for gates, which may have
-their bend inside the ball, see ``gates``.
+products with a matrix and their roundings are affine in the radii or convex; a unit is linear in its radius:
+where it is on in the middle it passes the radius on, whether or not the ball reaches its bend, since a ReLU
+moves two numbers no farther apart, and where it is off all over its ball it is 0 (``positive``); for the
+product of two radii see ``mix``, for gates, which may have their bend inside the ball, see ``gates``.
 
 Hypotheses, and where they are asked for: every number is finite (``Rounding.error``,
-``Format.off_linear``); no unit bends within its ball (``positive``); references are followed by references
-of the right state, drift included (``_widest``); the right logit leads all over its ball (``_widest``).
+``Format.off_linear``); every unit is on in the middle of its ball or off all over it (``positive``);
+references are followed by references of the right state, drift included (``_widest``); the right logit leads
+all over its ball (``_widest``).
 """
 
 from collections.abc import Mapping, Sequence
