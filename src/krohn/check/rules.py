@@ -215,6 +215,18 @@ def _recurrent(name: str) -> RuleSet:
     return RuleSet(version, (RECURRENT, TRAINED) if name == "boxes" else (RECURRENT,), assumptions, prove)
 
 
+def _codes(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
+    from krohn.check.looped.rules import prove  # lazy import: only needed for these
+
+    return prove(net, claim, witness, work)
+
+
+def _of_codes(net: Net, claim: Claim) -> tuple[str, ...]:
+    from krohn.check.looped.rules import assumed
+
+    return assumed(claim)
+
+
 def _words(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
     from krohn.check.transformer.words import prove_words  # lazy import: only needed for these
 
@@ -231,6 +243,7 @@ RULES: dict[str, RuleSet] = {
     "transformer": RuleSet(1, (COMPILED, "gpt2"), _of_transformers, _transformer),
     "words": RuleSet(1, (STOCK, "gpt2"), _of_words, _words),
     **{name: _recurrent(name) for name in ("closure", "balls", "boxes")},
+    "codes": RuleSet(1, (TRAINED,), _of_codes, _codes),
 }
 """Rule sets, by their names in certificates."""
 

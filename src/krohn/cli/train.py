@@ -99,7 +99,8 @@ _AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "provable", 
 @click.option(
     "--provable",
     is_flag=True,
-    help="lstm, gru: then train until a proof for words of every length succeeds; writes OUT/provable.",
+    help="lstm, gru: then train until a proof for words of every length succeeds; looped: find codes that "
+    "prove it. Writes OUT/provable.",
 )
 @json_option
 def command(spec: str | None, config: Path | None, each: Path | None, as_json: bool, **options: Any) -> int:

@@ -108,8 +108,12 @@ def claim_about(
     *,
     target: str | None = None,
     order: str = ANY,
+    assumptions: tuple[str, ...] = (),
 ) -> Claim:
-    """That ``net`` is right on all words up to a length, with what these rules assume, if there are any."""
+    """That ``net`` is right on all words up to a length, with what these rules assume, if there are any.
+
+    ``assumptions``: one that the rules leave open, of how words are read.
+    """
     claim = Claim(
         kind=net.kind,
         network=net.digest,
@@ -121,6 +125,7 @@ def claim_about(
         up_to=length,
         dtype=dtype,
         order=order,
+        assumptions=assumptions,
     )
     return claim if rules is None else replace(claim, assumptions=RULES[rules].assumptions(net, claim))
 

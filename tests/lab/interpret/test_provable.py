@@ -9,7 +9,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.lab.provable.box_search import contexts
 from krohn.lab.provable.code_training import code_of
-from krohn.lab.provable.provable_run import make_provable
+from krohn.lab.provable.provable_run import ProvableRun, make_provable
 from krohn.lab.training.loop import train
 from krohn.proving.witness.search import checkable_table
 
@@ -85,5 +85,6 @@ def test_first_weights_learn_the_code_of_a_group(kind: str, tmp_path: Path) -> N
     size = {"hidden": 26, "embedding": 5, "length": 8, "batch": 8, "steps": 1, "warmup": 1}
     train("S3", model=kind, directory=tmp_path, device="cpu", **size)
     result = make_provable(tmp_path)
+    assert isinstance(result, ProvableRun)
     assert result.tuned.verdict.certified
     assert result.accuracy == 1.0

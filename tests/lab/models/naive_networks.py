@@ -146,3 +146,51 @@ def naive_gpt(config: object, w: Own, word: list[int]) -> np.ndarray:
             stream.append(x + linear(np.array([gelu_new(u) for u in hidden]), f"{h}mlp.c_proj"))
     ended = [normed(x, w["ln_f.weight"], w["ln_f.bias"]) for x in stream]
     return np.array([x @ w["head.weight"] + w["head.bias"] for x in ended])
+
+
+def naive_looped(config: object, w: Own, word: list[int]) -> np.ndarray:
+    """Logits of the looped block after the last loop, letter by letter and loop by loop."""
+    dim, heads = config.dim, config.heads  # type: ignore[attr-defined]
+    width = dim // heads
+    stream = [w["wte"][letter] for letter in word]
+    for loop in range(max(1, math.ceil(math.log2(len(word))))):
+        prefix = f"h.{min(loop, config.blocks - 1)}."  # type: ignore[attr-defined]
+        own = {name.removeprefix(prefix): value for name, value in w.items() if name.startswith(prefix)}
+        after = []
+        for t, x in enumerate(stream):
+            if loop and t < 2**loop:  # it has read all letters before it
+                after.append(x)
+                continue
+            far = stream[t - 2**loop] if t >= 2**loop else w["none"]
+            seen = [
+                normed(one, own["ln_1.weight"], own["ln_1.bias"]) @ own["attn.c_attn.weight"]
+                for one in (x, far)
+            ]
+            query = seen[0][:dim] + own["attn.c_attn.bias"]
+            keys_values = [one[dim:] + own["attn.slot"][place] for place, one in enumerate(seen)]
+            mixed = []
+            for head in range(heads):
+                part = slice(head * width, (head + 1) * width)
+                scores = np.array([query[part] @ kv[:dim][part] / math.sqrt(width) for kv in keys_values])
+                weights = np.exp(scores - scores.max())
+                weights /= weights.sum()
+                mixed.append(
+                    sum(share * kv[dim:][part] for share, kv in zip(weights, keys_values, strict=True))
+                )
+            x = x + np.concatenate(mixed) @ own["attn.c_proj.weight"] + own["attn.c_proj.bias"]
+            hidden = (
+                normed(x, own["ln_2.weight"], own["ln_2.bias"]) @ own["mlp.c_fc.weight"]
+                + own["mlp.c_fc.bias"]
+            )
+            bent = 0.5 * hidden * (1 + np.tanh(math.sqrt(2 / math.pi) * (hidden + 0.044715 * hidden**3)))
+            x = x + bent @ own["mlp.c_proj.weight"] + own["mlp.c_proj.bias"]
+            if config.norm:  # type: ignore[attr-defined]
+                x = normed(x, own["ln_3.weight"], own["ln_3.bias"])
+            if config.codes:  # type: ignore[attr-defined]
+                scores = w["codes"] @ x + w["codes_bias"]
+                x = w["codes"][np.argmax(scores[: config.codes])]  # type: ignore[attr-defined]
+            after.append(x)
+        stream = after
+    return np.array(
+        [normed(x, w["ln_f.weight"], w["ln_f.bias"]) @ w["head.weight"] + w["head.bias"] for x in stream]
+    )

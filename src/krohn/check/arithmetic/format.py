@@ -75,6 +75,9 @@ ASSUMPTIONS = {
     "several letters or steps at once, as in training, are not covered",
     "chunks": "a word is read one letter after the other, or in chunks of at most 64 steps: several letters "
     "at once, as in training",
+    "loops": "a word of T letters is read in ceil(log2 T) loops, one at least",
+    "windows": "or letter by letter: windows of 1, 2, 4, ... letters, two of one size are merged, and for an "
+    "answer all from the oldest to the newest",
     "layer-norm": "mean and variance are as accurate as two passes over the channels in any order make them; "
     f"for running updates the mean may err 4 times as much, and the variance by {MOMENTS:.0f} roundings more",
 }

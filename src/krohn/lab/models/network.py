@@ -216,6 +216,10 @@ class Network(ABC):
         """A decoder for up to ``length`` tokens of R × ``batch`` sequences."""
         return _Rereading(self, weights)
 
+    def passes(self, length: int) -> int:
+        """How often a word of that many letters passes through the weights."""
+        return 1
+
     def writes_gradients(self, weights: Weights) -> bool:
         """True if the backward pass itself writes every weight's ``.grad``, whole and in place."""
         return False

@@ -98,7 +98,8 @@ def longest(trained: TrainedNetwork, most: int, effort: float) -> int:
     weights = sum(part.size for part in trained.network.layout.parameters if part.name != "wte")
     # A letter costs a product with every weight but the embedding, which is looked up; a scratchpad reads two
     # tokens for it.
-    each = weights * trained.task.config.tokens_of(most) / most + PER_PREFIX
+    passes = trained.network.passes(most)
+    each = (weights * trained.task.config.tokens_of(most) / most + PER_PREFIX) * passes
     letters, total, length = trained.automaton.num_letters, 0.0, 0
     while length < most:
         total += float(letters) ** (length + 1) * each

@@ -19,8 +19,10 @@ from krohn.base.files import write_json
 from krohn.check.recurrent.boxes import CELLS, MAX_BOXES
 from krohn.errors import Unsupported
 from krohn.lab import random_streams
+from krohn.lab.models.architectures.looped import LoopedConfig
 from krohn.lab.provable.box_search import contexts, proof_summary
 from krohn.lab.provable.code_training import FineTuned, Goal, code_of, learn_code
+from krohn.lab.provable.coded_run import CodedRun, make_coded
 from krohn.lab.provable.exact import kind_of
 from krohn.lab.provable.trained import NAME, BoxProof, certificate_of, save_certificate
 from krohn.lab.training.config import RunConfig
@@ -62,15 +64,29 @@ class ProvableRun:
             "seconds": self.seconds,
         }
 
+    def text(self) -> str:
+        """One line."""
+        proof = self.to_json()
+        if proof["proved"]:
+            return (
+                f"proved for words of every length: {proof['boxes']} boxes, logit margin "
+                f"{proof['margin']:.3g}, {proof['steps']} steps in {proof['seconds']:.0f} s: "
+                f"{proof['folder']}"
+            )
+        reason = f"not proved after {proof['steps']} steps ({proof['failure']})"
+        return f"{reason}: try a larger --hidden or another --seed"
+
 
 def provable_reasons(config: RunConfig, automaton: Semiautomaton) -> list[str]:
     """Every reason why a proof for every length cannot be attempted."""
     task, kind = config.task, config.model.kind
+    if isinstance(config.model, LoopedConfig):
+        return _coded_reasons(config, config.model)
     boxes = contexts(checkable_table(automaton))
     hidden = getattr(config.model, "hidden", 0)
     units = code_of(automaton, boxes).shape[1] if boxes is not None and kind in CELLS else 0
     reasons = {
-        f"--provable needs --model {' or '.join(CELLS)}; got {kind}": kind not in CELLS,
+        f"--provable needs --model {', '.join(CELLS)} or looped; got {kind}": kind not in CELLS,
         "--provable needs words of letters alone: leave out --scratchpad and --bos": task.scratchpad
         or task.bos,
         "--provable needs --target state": task.target != "state",
@@ -80,12 +96,29 @@ def provable_reasons(config: RunConfig, automaton: Semiautomaton) -> list[str]:
     return [reason for reason, holds in reasons.items() if holds]
 
 
-def make_provable(directory: Path, *, tell: Tell = lambda step, violation: None) -> ProvableRun:
-    """Trains the cell of a run to a code; writes it, with its boxes if it is proved, into a subfolder."""
+def _coded_reasons(config: RunConfig, model: LoopedConfig) -> list[str]:
+    task = config.task
+    reasons = {
+        "--provable needs words of letters alone: leave out --scratchpad and --bos": task.scratchpad
+        or task.bos,
+        "--provable needs one block in all loops, with its norm: leave out blocks and norm": model.blocks > 1
+        or not model.norm,
+        "--provable finds codes after training: leave out codes": model.codes > 0,
+    }
+    return [reason for reason, holds in reasons.items() if holds]
+
+
+def make_provable(directory: Path, *, tell: Tell = lambda step, violation: None) -> ProvableRun | CodedRun:
+    """Trains the cell of a run to a code, or finds codes for a looped one; writes it into a subfolder.
+
+    With it its boxes or codes and the certificate, if it is proved.
+    """
     trained, config = read_run(directory), read_config(directory)
     reasons = provable_reasons(config, trained.automaton)
     if reasons:
         raise Unsupported("; ".join(reasons))
+    if isinstance(config.model, LoopedConfig):
+        return make_coded(directory / FOLDER, trained, config)
     boxes = contexts(checkable_table(trained.automaton))
     assert boxes is not None, "refused above"
     began, goal = perf_counter(), Goal(kind_of(trained), trained.automaton, boxes)

@@ -1,4 +1,4 @@
-"""Verification of a training run: boxes prove lstm and gru runs; all short words and samples are run.
+"""Verification of a training run: boxes prove lstm and gru runs, codes looped ones; words are run too.
 
 A proof says that the network is right on words of every length. Words without an error are no proof: a run
 without one is examined, and not certified.
@@ -31,6 +31,7 @@ from krohn.check.recurrent.boxes import (
 from krohn.check.rules import check_certificate, read_net
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.lab.provable.box_search import SHORT, contexts, proof_summary, search, shorten
+from krohn.lab.provable.coded import CodeProof, has_codes, prove_codes
 from krohn.lab.provable.exact import Examined, examine_run, kind_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.claims import Check, Identity, Question, certificate_about, claim_about, identify
@@ -82,13 +83,18 @@ class BoxProof:
             "failure": self.verdict.reason or None,
         }
 
+    @property
+    def summary(self) -> str:
+        """What is closed."""
+        return f"{len(self.boxes.state)} boxes closed under {self.boxes.steps} steps"
+
     def text(self, name: str) -> str:
         """The proof, or the reason for its failure."""
         if not self.verdict.certified:
             return f"not proved for words of every length: {self.verdict.reason}"
         return (
             f"certified: {name}, words of every length, {DTYPE}, sums in any order\n"
-            f"{len(self.boxes.state)} boxes closed under {self.boxes.steps} steps; "
+            f"{self.summary}; "
             f"logit margin {portable_bound(self.verdict.margin):.4g}, widest side {self.boxes.widest:.3g}"
         )
 
@@ -161,13 +167,16 @@ def verify_trained(directory: Path, question: Question) -> Verification:
         return _outcome(trained, _claim(directory, trained, trained.automaton), identity, None, None, None)
     automaton = identity.automaton
     report = examine_run(trained, automaton, question.length, question.effort)
-    proof = None
+    proof: BoxProof | CodeProof | None = None
+    certificate = None
     # A search costs seconds, and a wrong word already refutes what it would prove.
-    if provable(trained) and report.counterexample is None:
+    if report.counterexample is None and has_codes(trained):
+        proof = prove_codes(directory, trained, automaton)
+        certificate = proof.certificate if proof.verdict.certified else None
+    elif report.counterexample is None and provable(trained):
         proof = prove(trained, automaton, directory)
-    done = proof is not None and proof.verdict.certified
-    certificate = _final(directory, trained, automaton, proof) if proof is not None and done else None
-    claim = _claim(directory, trained, automaton)
+        certificate = _final(directory, trained, automaton, proof) if proof.verdict.certified else None
+    claim = _claim(directory, trained, automaton) if certificate is None else certificate.claim
     return _outcome(trained, claim, identity, proof, certificate, report)
 
 
@@ -188,9 +197,10 @@ def _final(
 def _claim(directory: Path, trained: TrainedNetwork, automaton: Semiautomaton) -> Claim:
     """The claim: words of every length; for networks without proof rules, of the training length."""
     net = read_net(directory, trained.replicate)
-    up_to = None if provable(trained) else trained.length
+    coded = has_codes(trained)
+    up_to = None if coded or provable(trained) else trained.length
     try:
-        return claim_about(net, automaton, up_to, DTYPE, "boxes")
+        return claim_about(net, automaton, up_to, DTYPE, "codes" if coded else "boxes")
     except (KrohnError, Refused):
         return claim_about(net, automaton, up_to, DTYPE, None)
 
@@ -199,7 +209,7 @@ def _outcome(
     trained: TrainedNetwork,
     claim: Claim,
     identity: Identity,
-    proof: BoxProof | None,
+    proof: BoxProof | CodeProof | None,
     certificate: Certificate | None,
     report: Examined | None,
 ) -> Verification:
@@ -230,7 +240,9 @@ def _outcome(
     return result if report is None else replace(result, wording=_wording(result, trained, proof, report))
 
 
-def _wording(verdict: Verification, trained: TrainedNetwork, proof: BoxProof | None, report: Examined) -> str:
+def _wording(
+    verdict: Verification, trained: TrainedNetwork, proof: BoxProof | CodeProof | None, report: Examined
+) -> str:
     """The proof, if one was tried, and the runs."""
     lines = [] if proof is None else [proof.text(verdict.subject)]
     examined = f"examined, not certified: a trained network (replicate {trained.replicate})"
@@ -238,7 +250,7 @@ def _wording(verdict: Verification, trained: TrainedNetwork, proof: BoxProof | N
     return "\n".join([*lines, assumed if verdict.certified else examined, report.text()])
 
 
-def _reason(identity: Identity, proof: BoxProof | None, report: Examined | None) -> str:
+def _reason(identity: Identity, proof: BoxProof | CodeProof | None, report: Examined | None) -> str:
     if identity.mismatch:
         return f"identity: {identity.mismatch}"
     if report is not None and report.counterexample is not None:
@@ -246,12 +258,12 @@ def _reason(identity: Identity, proof: BoxProof | None, report: Examined | None)
     if proof is not None:
         return proof.verdict.reason
     return (
-        "words were run, and nothing is proved: rules are known for lstm and gru runs that read letters alone"
+        "words were run, and nothing is proved: rules are known for lstm and gru runs, and looped ones with "
+        "codes (--provable), that read letters alone"
     )
 
 
-def _check(proof: BoxProof) -> Check:
+def _check(proof: BoxProof | CodeProof) -> Check:
     done = proof.verdict.certified
-    text = f"{len(proof.boxes.state)} boxes closed under {proof.boxes.steps} steps"
-    why = text if done else proof.verdict.reason
-    return Check.exact("boxes", 1, done, why)
+    name = "codes" if isinstance(proof, CodeProof) else "boxes"
+    return Check.exact(name, 1, done, proof.summary if done else proof.verdict.reason)

@@ -28,6 +28,7 @@ from krohn.lab.training.trained_network import TrainedNetwork
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame
+    from krohn.lab.provable.coded_run import CodedRun
     from krohn.lab.provable.provable_run import ProvableRun
 
 Evaluate = Callable[[TrainedNetwork], dict[str, Any]]
@@ -66,7 +67,7 @@ class TrainResult:
     extra: dict[str, Any]
     finished: bool = True
     hints: Weights = field(default_factory=dict)
-    provable: "ProvableRun | None" = None
+    provable: "ProvableRun | CodedRun | None" = None
 
     def __repr__(self) -> str:
         trained = (
@@ -108,7 +109,7 @@ class TrainResult:
         ]
         header = ("replicate", "status", "lr", "token accuracy", "on test words", "word accuracy", "at step")
         speed = f"{self.seconds:.1f} s, {self.sequences_per_second:,.0f} sequences/s"
-        proof = [] if self.provable is None else [_provable_text(self.provable.to_json())]
+        proof = [] if self.provable is None else [self.provable.text()]
         return "\n".join([table(header, rows), speed, *proof])
 
     def to_dict(self) -> dict[str, Any]:
@@ -122,16 +123,6 @@ class TrainResult:
             "extra": self.extra,
             "finished": self.finished,
         }
-
-
-def _provable_text(proof: dict[str, Any]) -> str:
-    if proof["proved"]:
-        return (
-            f"proved for words of every length: {proof['boxes']} boxes, logit margin {proof['margin']:.3g}, "
-            f"{proof['steps']} steps in {proof['seconds']:.0f} s: {proof['folder']}"
-        )
-    reason = f"not proved after {proof['steps']} steps ({proof['failure']})"
-    return f"{reason}: try a larger --hidden or another --seed"
 
 
 def result_of(run: Run, evaluate: Evaluate | None, test_sequences: int | None = None) -> TrainResult:

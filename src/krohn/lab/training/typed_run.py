@@ -10,6 +10,7 @@ from krohn.errors import KrohnError, Unsupported, counted
 from krohn.lab.training.settings import SETTINGS, without_effect, written_down
 
 if TYPE_CHECKING:
+    from krohn.lab.provable.coded_run import CodedRun
     from krohn.lab.provable.provable_run import ProvableRun
     from krohn.lab.training.config import RunConfig
     from krohn.lab.training.loop import TrainResult
@@ -84,8 +85,8 @@ def train_each_as_typed(
     )  # fmt: skip
 
 
-def _made_provable(out: Path, tell: Callable[[str], object]) -> "ProvableRun":
-    """Trains the run's cell to a code that can be proved, and reports how far the boxes are from closing."""
+def _made_provable(out: Path, tell: Callable[[str], object]) -> "ProvableRun | CodedRun":
+    """Trains the run's cell to a code that can be proved, or finds codes; reports how far boxes are open."""
     from krohn.lab.provable.provable_run import make_provable
 
     def report(step: int, violation: float) -> None:

@@ -36,6 +36,11 @@ SMALL: dict[str, list[dict[str, Any]]] = {
         {"layers": 1, "dim": 16, "heads": 2, "mlp": 16, "positions": "shifted", "recency": True},
     ],
     "gru": [{"embedding": 6, "hidden": 10}],
+    "looped": [
+        {"dim": 8, "heads": 2, "mlp": 12, "supervise": "end"},
+        {"dim": 8, "heads": 1, "mlp": 8, "norm": False, "blocks": 2, "noise": 0.0, "supervise": "end"},
+        {"dim": 8, "heads": 4, "mlp": 8, "codes": 5, "supervise": "end"},
+    ],
     "lstm": [{"embedding": 6, "hidden": 10}],
     "rankone": [{"dim": 8, "mlp": 8, "heads": 2, "key_dim": 4, "value_dim": 3, "steps": 2}],
 }

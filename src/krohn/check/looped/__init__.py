@@ -1,0 +1,1 @@
+"""Rules for one block that is looped: finite codes."""

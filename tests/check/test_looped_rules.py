@@ -1,0 +1,128 @@
+"""Codes of a looped block: what is proved is right, bounds hold for float32, and what is wrong is refused."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+import torch
+
+from krohn.automata.zoo import parse_spec
+from krohn.check.claim import Claim
+from krohn.check.files.folders import Net, trained_net
+from krohn.check.ground import Verdict, Work
+from krohn.check.looped.block import CodedBlock
+from krohn.check.looped.rules import WINDOWS
+from krohn.check.rules import check_certificate
+from krohn.lab.models.architectures.looped import Looped, LoopedConfig, LoopedDecoder
+from krohn.lab.provable.exact_looped import exact_looped
+from krohn.proving.claims import certificate_about, claim_about
+from lab.models.test_whole_networks import moved
+
+Weights = Mapping[str, torch.Tensor]
+TASK = {"spec": "S3", "target": "state", "scratchpad": False, "bos": False}
+
+
+def net_of(network: Looped, weights: Weights, **changes: object) -> Net:
+    model = {"kind": "looped", **dataclasses.asdict(network.config), **changes}
+    return trained_net({name: value[0].numpy() for name, value in weights.items()}, model, TASK, 0)
+
+
+def claim_of(net: Net, spec: str, how: tuple[str, ...] = (WINDOWS,)) -> Claim:
+    return claim_about(net, parse_spec(spec), None, "float32", "codes", assumptions=how)
+
+
+def verdict(net: Net, spec: str, how: tuple[str, ...] = (WINDOWS,)) -> Verdict:
+    return check_certificate(net, certificate_about(claim_of(net, spec, how), "codes", None))
+
+
+@pytest.mark.parametrize("spec", ["C3", "S3", "Grid4", "abab", "D8"])
+def test_exact_weights_are_proved_for_every_length(spec: str) -> None:
+    network, weights = exact_looped(parse_spec(spec))
+    net = net_of(network, weights)
+    for how in ((), (WINDOWS,)):
+        found = verdict(net, spec, how)
+        assert found.certified, found.reason
+        assert 0.99 < found.margin <= 1.0
+
+
+def test_another_automaton_is_refused_with_a_code_and_a_state() -> None:
+    network, weights = exact_looped(parse_spec("S3"))
+    wrong = parse_spec("S3")
+    table = wrong.table.copy()
+    table[1, 0] = (table[1, 0] + 1) % 6
+    claim = claim_of(net_of(network, weights), "S3")
+    bent = dataclasses.replace(claim, automaton=dataclasses.replace(claim.automaton, table=table))
+    found = check_certificate(net_of(network, weights), certificate_about(bent, "codes", None))
+    assert not found.certified
+    assert "stands for state" in found.reason
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_leads_are_below_those_of_float32(seed: int) -> None:
+    config = LoopedConfig(dim=24, heads=3, mlp=40, codes=9)
+    network = config.build(3, 4)
+    generator = torch.Generator().manual_seed(seed)
+    weights = {name: value[:1].float() for name, value in moved(network).items()}
+    weights = {
+        name: value + 0.2 * torch.randn(value.shape, generator=generator) for name, value in weights.items()
+    }
+    own = {name: value[0].numpy() for name, value in weights.items()}
+    model = {"kind": "looped", **dataclasses.asdict(config)}
+    tables = CodedBlock.of(own, model, 3, 4).tables(Work(1e9))
+    codes = weights["codes"][:, :9]
+    plain = dataclasses.replace(config, codes=0).build(3, 4)
+    far, near = (one.flatten() for one in torch.meshgrid(torch.arange(9), torch.arange(9), indexing="ij"))
+    x = plain.merge(weights, codes[:, far], codes[:, near])[0]
+    scores = x @ codes[0].T + weights["codes_bias"][0, :9]
+    best = scores.double().topk(2).values
+    lead = (best[:, 0] - best[:, 1]).numpy()
+    sure = tables.products[1].ravel()
+    assert (sure[sure > 0] <= lead[sure > 0] + 1e-12).all()
+    assert (tables.products[0].ravel()[sure > 0] == scores.argmax(1).numpy()[sure > 0]).all()
+    assert (sure > 0.9 * lead).mean() > 0.5  # and not far below
+
+
+def wrong_word(network: Looped, weights: Weights, spec: str) -> bool:
+    """Whether some word is run wrong, in loops or letter by letter."""
+    automaton = parse_spec(spec)
+    words = np.random.default_rng(0).integers(automaton.num_letters, size=(32, 24))
+    wanted = torch.from_numpy(np.array([automaton.run(word) for word in words]))
+    tokens = torch.from_numpy(words)[None]
+    with torch.no_grad():
+        if not torch.equal(network.logits(weights, tokens).argmax(-1)[0], wanted):
+            return True
+        decoder = LoopedDecoder(network, weights)
+        steps = [decoder.step(tokens[..., place : place + 1]).argmax(-1)[0] for place in range(24)]
+    return not torch.equal(torch.stack(steps, -1), wanted)
+
+
+def test_no_mutant_is_proved_and_wrong() -> None:
+    proved = refused = wrong = 0
+    for seed in range(40):
+        network, weights = exact_looped(parse_spec("C3" if seed % 2 else "S3"))
+        generator = torch.Generator().manual_seed(seed)
+        name = sorted(weights)[seed % len(weights)]
+        part = weights[name]
+        place = int(torch.randint(part.numel(), (1,), generator=generator))
+        if seed < 20:
+            part.view(-1)[place] += (
+                3.0 * float(torch.randn((), generator=generator)) * (0.1 + part.abs().max())
+            )
+        else:
+            part += 0.3 * float(part.abs().max()) * torch.randn(part.shape, generator=generator)
+        spec = "C3" if seed % 2 else "S3"
+        certified = verdict(net_of(network, weights), spec).certified
+        bad = wrong_word(network, weights, spec)
+        assert not (certified and bad), name
+        proved, refused, wrong = proved + certified, refused + (not certified), wrong + bad
+    assert min(proved, refused, wrong) >= 5
+
+
+def test_unknown_options_and_other_shapes_are_refused() -> None:
+    network, weights = exact_looped(parse_spec("S3"))
+    for changes in ({"blocks": 2}, {"norm": False}, {"heads": 5}, {"dim": 13}, {"new": 1}):
+        assert not verdict(net_of(network, weights, **changes), "S3").certified
+    assert not verdict(net_of(network, {**weights, "none": weights["none"] * np.nan}), "S3").certified
+    halved = {**weights, "ln_f.bias": weights["ln_f.bias"].double()}
+    assert not verdict(net_of(network, halved), "S3").certified
