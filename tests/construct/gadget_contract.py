@@ -10,7 +10,7 @@ import numpy as np
 
 from krohn.network.forward import logits
 from krohn.network.layout import Layout
-from krohn.network.lowering.assembly import lower, symbolic_head
+from krohn.network.lowering.assembly import Style, lower, symbolic_head
 from krohn.network.lowering.position_codes import PositionCodes
 from krohn.network.operations import AttentionOperation, PositionMap
 from krohn.network.program import (
@@ -50,10 +50,10 @@ def map_program(case: MapCase) -> Program:
     return Program(case.registers, sources, (layer,), Readout(tuple(outputs), (tuple(0 for _ in outputs),)))
 
 
-def check_map(case: MapCase, **options: object) -> None:
+def check_map(case: MapCase, style: Style) -> None:
     """All rows, undisturbed and disturbed at random and at the corners."""
     program = map_program(case)
-    net, layout = lower(program, 1, **options)  # type: ignore[arg-type]
+    net, layout = lower(program, 1, style)
     rng = np.random.default_rng(0)
     words = np.arange(len(case.rows))[:, None]
     meaning = interpret_registers(program, words)

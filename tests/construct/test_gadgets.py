@@ -11,7 +11,7 @@ from construct.gadget_contract import HeadCase, MapCase, check_head, check_map, 
 from krohn.network.compiled import program_from_json, program_to_json
 from krohn.network.forward import logits
 from krohn.network.layout import Channel
-from krohn.network.lowering.assembly import lower
+from krohn.network.lowering.assembly import Style, lower
 from krohn.network.lowering.heads import GADGETS
 from krohn.network.lowering.staircase import ramp_width
 from krohn.network.lowering.table_code import best_code
@@ -113,7 +113,7 @@ MAPS = [
 @pytest.mark.parametrize("narrow", [False, True], ids=["one round", "two rounds"])
 @pytest.mark.parametrize("case", MAPS, ids=lambda case: case.name)
 def test_a_position_wise_gadget_keeps_its_contract(case: MapCase, narrow: bool, saturate: bool) -> None:
-    check_map(case, narrow=narrow, saturate=saturate)
+    check_map(case, Style(narrow, saturate))
 
 
 def test_a_saturating_step_is_exact_in_float32_where_a_difference_is_not() -> None:
@@ -128,7 +128,7 @@ def test_a_saturating_step_is_exact_in_float32_where_a_difference_is_not() -> No
     words = np.arange(900)[:, None]
     errors = []
     for saturate in (False, True):
-        net, layout = lower(map_program(case), 1, saturate=saturate)
+        net, layout = lower(map_program(case), 1, Style(saturate=saturate))
         seen: dict[str, np.ndarray] = {}
         shaken = replace(net, embedding=net.embedding + 1e-3)
         logits(shaken, words, np.float32, observe=lambda name, value, seen=seen: seen.update({name: value}))

@@ -11,7 +11,7 @@ from krohn.errors import InvalidInput
 from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork, Tensors, transformer_from
 from krohn.network.forward import run
-from krohn.network.lowering.assembly import lower
+from krohn.network.lowering.assembly import Style, lower
 from krohn.network.operations import Modulo, Table
 from krohn.network.program import Program
 from krohn.network.transformer import Transformer
@@ -65,7 +65,7 @@ def _table(network: CompiledNetwork, program: Program, dice: np.random.Generator
         changed = [replace(old, maps=tuple(new)) for old, new in zip(program.layers, layers, strict=True)]
         try:
             result, _ = lower(
-                replace(program, layers=tuple(changed)), network.length, narrow=True, saturate=True
+                replace(program, layers=tuple(changed)), network.length, Style(narrow=True, saturate=True)
             )
         except InvalidInput:
             continue  # the entry leaves its register's range

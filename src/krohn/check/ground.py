@@ -85,13 +85,24 @@ def refusal_of(error: Exception) -> Verdict:
 class Work:
     """The array entries that may still be computed: the same limit on every machine, whatever its load."""
 
-    def __init__(self, units: float) -> None:
-        self.left = float(units)
+    def __init__(self, units: float, whole: "Work | None" = None) -> None:
+        self._own, self._whole = float(units), whole
+
+    def part(self, units: float) -> "Work":
+        """A part of this budget: what it spends is spent here too."""
+        return Work(units, self)
+
+    @property
+    def left(self) -> float:
+        """What can still be spent."""
+        return self._own if self._whole is None else min(self._own, self._whole.left)
 
     def spend(self, units: float, what: str) -> None:
         """Spends work; refuses if less is left."""
         self.foresee(units, what)
-        self.left -= float(units)
+        self._own -= float(units)
+        if self._whole is not None:
+            self._whole.spend(units, what)
 
     def foresee(self, units: float, what: str) -> None:
         """Refuses early if work that is still to come exceeds the budget."""

@@ -1,7 +1,7 @@
 """``krohn.compile``: from an automaton to a network with explicit weights, of the requested architecture.
 
-Of a Transformer the constructions propose and the checker decides. ``candidates`` is the pipeline: plans of
-the automaton, programs that say what the layers do, matrices, and their order. ``SOURCES`` lists where plans
+Constructions propose Transformers, and the checker decides. ``candidates`` is the pipeline: plans of the
+automaton, programs that say what the layers do, matrices, and their order. ``SOURCES`` lists where plans
 come from. The network is the first of them, in the order of the objective, that is proved right on every word
 in float32; if there is none, in float64.
 """
@@ -39,7 +39,7 @@ from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
 from krohn.errors import InvalidInput, LimitExceeded, UnknownName, Unsupported, counted, plainly
 from krohn.network.compiled import MODEL, CompiledNetwork
-from krohn.network.lowering.assembly import lower
+from krohn.network.lowering.assembly import Style, lower
 from krohn.network.lowering.reach import longest, precision_faults
 from krohn.network.lowering.stock_blocks import in_blocks
 from krohn.network.operations import Clamp, Modulo, Table
@@ -80,24 +80,21 @@ def build(request: Request) -> CompiledNetwork:
 
     Of ways to build the same layers that is, if only depth matters, the one with the fewest units.
     """
-    for networks in _networks(request, _usual_ways, lambda program: program, request.length):
-        return networks[0]
-    raise AssertionError("a search that finds nothing says why")
+    usual = partial(_lower, request, styles=_usual_styles, shape=_same, estimated=request.length)
+    return next(_networks(request, usual))[0]  # a search that finds nothing raises the reasons
 
 
 def candidates(request: Request) -> Iterator[CompiledNetwork]:
     """All networks that are found and worth a proof, the best by the objective first."""
-    for networks in _networks(request, _all_ways, in_blocks, _hopeful(request.length)):
+    every = partial(_lower, request, styles=_all_styles, shape=in_blocks, estimated=_hopeful(request.length))
+    for networks in _networks(request, every):
         yield from networks
 
 
 def _networks(
-    request: Request, ways: "Ways", shape: Callable[[Program], Program], estimated: int
+    request: Request, lowered: Callable[[Proposal], Iterable[CompiledNetwork]]
 ) -> Iterator[list[CompiledNetwork]]:
-    """Round by round plans, their programs and the weights of the programs, in the objective's order.
-
-    A program is refused that is too coarse for words of ``estimated`` letters.
-    """
+    """Round by round plans, their programs and the weights of the programs, in the objective's order."""
     if request.method in PRINTED:
         yield [PRINTED[request.method](request)]
         return
@@ -108,7 +105,7 @@ def _networks(
         networks: list[CompiledNetwork] = []
         for plan in plans:
             try:
-                networks += _lower(request, plan, ways, shape, estimated)
+                networks += lowered(plan)
             except (Unsupported, LimitExceeded) as error:
                 reasons.append(str(error))
         if networks:
@@ -296,22 +293,23 @@ def shallower(request: Request, layers: int | None) -> Proposal | None:
 
 
 def _lower(
-    request: Request, plan: Proposal, ways: "Ways", shape: Callable[[Program], Program], estimated: int
+    request: Request,
+    plan: Proposal,
+    *,
+    styles: Callable[[Request, Program], Iterable[Style]],
+    shape: Callable[[Program], Program],
+    estimated: int,
 ) -> Iterator[CompiledNetwork]:
-    """One network per way to build steps and count wraps."""
+    """The plan's program in a shape, a network for each style.
+
+    A program is refused that is too coarse for words of ``estimated`` letters.
+    """
     program, length = shape(plan.program()), request.length
     reasons = list(_refusals(request, program, estimated))
     if reasons:
         raise Unsupported("; ".join(reasons))
-    for narrow, saturate, rounded in ways(request, program):
-        network, layout = lower(
-            program,
-            length,
-            narrow=narrow,
-            saturate=saturate,
-            rounded=rounded,
-            exact=request.dtype is not None and FLOATS[request.dtype].half,
-        )
+    for style in styles(request, program):
+        network, layout = lower(program, length, style._replace(exact=_is_half(request)))
         yield CompiledNetwork(network, request.automaton, plan.method, program, layout)
 
 
@@ -333,32 +331,31 @@ def _refusals(request: Request, program: Program, estimated: int) -> Iterator[st
         yield f"length {request.length} is too long for {dtype}, {held}: {fault}{more}; use float64"
 
 
-Way = tuple[bool, bool, bool]
-"""Whether wraps are counted in two rounds, whether steps saturate, whether tables read rounded sums."""
-Ways = Callable[[Request, Program], Iterable[Way]]
+def _is_half(request: Request) -> bool:
+    return request.dtype is not None and FLOATS[request.dtype].half
 
 
-def _usual_ways(request: Request, program: Program) -> Iterable[Way]:
+def _usual_styles(request: Request, program: Program) -> Iterable[Style]:
+    """The style of fewest units where only depth matters: in float64 differences are exact enough."""
     if request.objective == "depth":
-        return [(False, False, False) if request.dtype == "float64" else (True, True, True)]
-    return _all_ways(request, program)
+        return [Style() if request.dtype == "float64" else Style(narrow=True, saturate=True, rounded=True)]
+    return _all_styles(request, program)
 
 
-def _all_ways(request: Request, program: Program) -> Iterable[Way]:
+def _all_styles(request: Request, program: Program) -> Iterable[Style]:
     """Those that differ for this program; half types need steps that saturate."""
     maps = [change for layer in program.layers for change in layer.maps]
-    narrow = any(isinstance(change, Modulo) for change in maps)
-    steps = any(isinstance(change, (Modulo, Table, Clamp)) for change in maps)
-    half = request.dtype is not None and FLOATS[request.dtype].half
     clamped = {change.target for change in maps if isinstance(change, Clamp)}
+    wraps = any(isinstance(change, Modulo) for change in maps)
+    steps = any(isinstance(change, Modulo | Table | Clamp) for change in maps)
     read = any(isinstance(change, Table) and clamped & {*change.reads} for change in maps)
-    for two_rounds in (False, True) if narrow else (False,):
-        if not half:
-            yield two_rounds, False, False
-        if half or steps:
-            yield two_rounds, True, False
+    for narrow in (False, True) if wraps else (False,):
+        if not _is_half(request):
+            yield Style(narrow)
+        if steps or _is_half(request):
+            yield Style(narrow, saturate=True)
         if read:
-            yield two_rounds, True, True
+            yield Style(narrow, saturate=True, rounded=True)
 
 
 # The choice.
@@ -487,25 +484,23 @@ def find_accepted(request: Request) -> CompiledNetwork:
     formats = FORMATS if request.dtype is None else (request.dtype,)
     passed: list[str] = []
     for dtype, networks in zip(formats, tee(candidates(request), len(formats)), strict=True):
-        left = WORK * request.effort
+        work = Work(WORK * request.effort)
         for network in networks:
-            budget = Work(min(left, SHARE * request.effort))
-            left -= budget.left
-            reason = next(_doubts(network, dtype, budget), None)
-            left += budget.left
-            if reason is None:
+            doubt = _doubt(network, dtype, work.part(SHARE * request.effort))
+            if not doubt:
                 return replace(network, proved=dtype, passed_over=tuple(passed))
-            passed.append(_describe_passed_over(network, dtype, reason))
+            passed.append(_describe_passed_over(network, dtype, doubt))
     return replace(build(request), passed_over=tuple(passed))
 
 
-def _doubts(network: CompiledNetwork, dtype: str, budget: Work) -> Iterator[str]:
-    """Why the network is not taken: it is far too long for the format, or the checker says why."""
+def _doubt(network: CompiledNetwork, dtype: str, work: Work) -> str:
+    """Why the network is not taken, if so: it is far too long for the format, or the checker says why."""
     if network.program is not None:
-        yield from precision_faults(network.program, _hopeful(network.length), dtype)
-    _, failure, _ = attempt(network.transformer, network.automaton, network.length, dtype, budget=budget)
-    if failure is not None:
-        yield failure.reason
+        faults = precision_faults(network.program, _hopeful(network.length), dtype)
+        if fault := next(iter(faults), ""):
+            return fault
+    _, failure, _ = attempt(network.transformer, network.automaton, network.length, dtype, budget=work)
+    return "" if failure is None else failure.reason
 
 
 def _hopeful(length: int) -> int:

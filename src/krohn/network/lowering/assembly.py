@@ -7,7 +7,7 @@ network's description: its program, lowered again, must give its tensors and lay
 from collections.abc import Sequence
 from functools import singledispatch
 from itertools import product
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,22 +29,33 @@ from krohn.network.transformer import Layer, Mlp, Transformer
 Moments = tuple[tuple[Channel, ...], ...]
 
 
-def lower(
-    program: Program,
-    length: int,
-    *,
-    narrow: bool = False,
-    saturate: bool = False,
-    rounded: bool = False,
-    exact: bool = False,
-) -> tuple[Transformer, Layout]:
-    """The network that computes the program on words up to ``length``, and what its channels mean.
+class Style(NamedTuple):
+    """How maps become MLPs and look-backs heads; the first three trade width against hidden layers.
 
-    ``narrow`` counts wraps of counters in two rounds; ``saturate`` makes every step exact in short floats;
-    ``rounded`` rounds the clamped sums that tables read. All trade width against hidden layers of the MLPs.
-    ``exact`` is for half types: look-backs copy exactly.
+    Attributes:
+        narrow: wraps of counters are counted in two rounds.
+        saturate: steps are exact in short floats.
+        rounded: tables read rounded sums, where these are clamped.
+        exact: look-backs copy exactly, as half types need it.
     """
-    codes = PositionCodes(program.num_padding + length, exact)
+
+    narrow: bool = False
+    saturate: bool = False
+    rounded: bool = False
+    exact: bool = False
+
+
+PLAIN = Style()
+STYLES = tuple(
+    style
+    for style in map(Style._make, product((False, True), repeat=4))
+    if style.saturate or not style.rounded
+)
+
+
+def lower(program: Program, length: int, style: Style = PLAIN) -> tuple[Transformer, Layout]:
+    """The network that computes the program on words up to ``length``, and what its channels mean."""
+    codes = PositionCodes(program.num_padding + length, style.exact)
     added = sums_of_heads(program)
     heads = [
         [write_sums(symbolic_head(op, codes, program), added) for op in layer.attention]
@@ -55,7 +66,9 @@ def lower(
     layers = []
     for index, layer in enumerate(program.layers):
         before, mixed, after = moments[2 * index : 2 * index + 3]
-        context = MapContext(program, codes.count, narrow, rounded, MlpBuilder(len(before), saturate))
+        context = MapContext(
+            program, codes.count, style.narrow, style.rounded, MlpBuilder(len(before), style.saturate)
+        )
         layers.append(
             Layer(
                 heads=tuple(head.matrices(before, mixed) for head in heads[index]),
@@ -191,21 +204,13 @@ def _readout(readout: Readout, channels: tuple[Channel, ...]) -> tuple[np.ndarra
     return weights, -np.where(occurs, norms, norms.max() + 1)
 
 
-WAYS: tuple[dict[str, Any], ...] = tuple(
-    {"narrow": narrow, "saturate": saturate, "rounded": rounded, "exact": exact}
-    for narrow, saturate, rounded, exact in product(*[(False, True)] * 4)
-    if saturate or not rounded
-)
-"""All ways to lower a program: the options of ``lower``."""
-
-
 def lowers_again(network: CompiledNetwork) -> bool:
-    """Whether some way of lowering the program gives these very tensors and this description."""
+    """Whether some style of lowering the program gives these very tensors and this description."""
     if network.program is None:
         return False
-    for way in WAYS:
+    for style in STYLES:
         try:
-            built, layout = lower(network.program, network.length, **way)
+            built, layout = lower(network.program, network.length, style)
         except (KrohnError, AssertionError, LookupError, ArithmeticError, ValueError):
             continue  # an untrusted program need not be one that can be lowered
         if agrees(network, built, layout):
