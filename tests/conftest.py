@@ -44,7 +44,7 @@ SLOW = (
     ),
     *("test_reproduction", "test_resume", "test_telling_apart", "test_interrupted_sweep"),
     *("test_claims", "test_publish", "test_held_out", "test_learned_depth", "test_take_offs"),
-    *("test_two_optimisers", "test_card_table", "test_size_table", "test_attention_spread"),
+    *("test_two_optimisers", "test_size_table"),
     # Campaigns against the checker: generated and mutated networks, forged witnesses, whole formats.
     *("test_containment", "test_completeness", "test_toy_formats", "test_lies", "test_off_by_one"),
     *("test_one_less", "test_one_less_elsewhere", "test_one_hypothesis_less", "test_order", "test_budgets"),

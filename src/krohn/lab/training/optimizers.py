@@ -118,7 +118,7 @@ SIZE_OF_ADAMW = 0.2
 # Approximate number of elements in a batched product, 192 matrices of 512 × 512; each batch is processed in
 # one lane.
 TOGETHER = 192 * 512**2
-# Concurrent lanes on a GPU: while one multiplies, another moves memory (benchmarks/bench_muon.py).
+# Concurrent lanes on a GPU: while one multiplies, another moves memory (results/training-speed.md).
 LANES = 2
 
 
