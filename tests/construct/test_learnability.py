@@ -51,6 +51,7 @@ def test_analyze_counts_the_rows_of_its_class_and_sensitivity() -> None:
         ("Grid4", "aperiodic"),
         ("abab", "length decides"),
         ([[1, 2], [2, 0], [0, 1]], "abelian groups"),
+        ("S3:adjacent", "G0 abelian"),
         ("S3", "solvable groups"),
     ],
 )

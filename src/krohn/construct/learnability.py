@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.algebra.analysis import Algebra
+from krohn.algebra.equal_lengths import equal_lengths
 from krohn.automata.graph import strong_components
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.files import write_bytes, write_text
@@ -31,12 +32,12 @@ POSITIONS = ("sinusoidal", "none")
 LARGE = 3000
 """Elements of an aperiodic semigroup from which 64,000 words are often too few."""
 CLASSES = (
-    "one-way", "aperiodic", "aperiodic, large", "length decides", "abelian groups", "solvable groups",
-    "not solvable",
+    "one-way", "aperiodic", "aperiodic, large", "length decides", "abelian groups", "G0 abelian",
+    "solvable groups", "not solvable",
 )  # fmt: skip
 """One-way: no way back to a state that was left (R-trivial). Large: 3,000 elements or more. Length decides:
-what the groups count is the length alone (quasi-aperiodic). The last three are about the groups inside the
-semigroup."""
+what the groups count is the length alone (quasi-aperiodic). G0 abelian: all letters permute, and the
+quotients of words of equal length commute. The others are about the groups inside the semigroup."""
 BINS = (0.0, 0.1, 0.2, 0.35, 0.5, 1.0)
 """Bounds of the sensitivity by which automata are called alike."""
 FEW = 10
@@ -46,10 +47,17 @@ Table = npt.NDArray[np.integer[Any]]
 
 
 def class_of(
-    *, aperiodic: bool, one_way: bool, large: bool, length_decides: bool, abelian: bool, solvable: bool
+    *,
+    aperiodic: bool,
+    one_way: bool,
+    large: bool,
+    length_decides: bool,
+    abelian: bool,
+    g0_abelian: bool,
+    solvable: bool,
 ) -> str:
     """The first of ``CLASSES`` that fits."""
-    fits = (one_way, aperiodic and not large, aperiodic, length_decides, abelian, solvable, True)
+    fits = (one_way, aperiodic and not large, aperiodic, length_decides, abelian, g0_abelian, solvable, True)
     return CLASSES[fits.index(True)]
 
 
@@ -210,13 +218,14 @@ def alike(analysis: Algebra) -> Alike | None:
     automaton = analysis.automaton
     if not (2 <= automaton.num_states <= MOST_STATES and automaton.num_letters <= MOST_LETTERS):
         return None
-    size = analysis.semigroup_size
+    size, inner = analysis.semigroup_size, equal_lengths(automaton)
     name = class_of(
         aperiodic=analysis.is_aperiodic,
         one_way=is_one_way(automaton),
         large=size is None or size >= LARGE,
         length_decides=analysis.is_quasi_aperiodic,
         abelian=all(group.group.is_abelian for group in analysis.groups),
+        g0_abelian=inner is not None and inner.group.is_abelian,
         solvable=analysis.is_solvable,
     )
     value = sensitivity(automaton)

@@ -130,6 +130,12 @@ def test_the_page_says_what_the_figure_shows(
     assert f"G₀ not abelian: {outer.hits} of {outer.of}" in page
     assert f"Of {inner.of} presentations" in page
     assert f"{inner.hits} were learned" in page
+    unplaced = Table(rows, automata).of(
+        "none", lambda row: row["kind"] == "groups", lambda row: row["derived"] > 1 == row["g0_derived"]
+    )
+    assert len(unplaced) == inner.of
+    assert not any(row["learned"] for row in unplaced)
+    assert "without positions, which tell the place modulo the order of a letter, none." in page
 
 
 def test_verdicts_are_those_that_the_research_page_lists(

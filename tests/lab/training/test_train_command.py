@@ -64,7 +64,7 @@ def test_training_prints_a_table_for_people(capsys: pytest.CaptureFixture[str]) 
         (["Grid4@boundary", "--target", "observation", "--scratchpad"], "a scratchpad holds states"),
         (["Grid4", "--provable"], "--provable needs a directory"),
         (["--config", "c.json", "--steps", "5", "--lr", "1e-3"], "leave out --lr, --steps"),
-        ([], "give either an automaton SPEC or --config FILE"),
+        ([], "give one of an automaton SPEC, --config FILE"),
         (["--config", "nowhere.json"], "nowhere.json must exist"),
     ],
 )

@@ -190,6 +190,7 @@ def class_name(one: Row) -> str:
         large=one["semigroup"] is None or one["semigroup"] >= LARGE,
         length_decides=one["length_decides"],
         abelian=one["derived"] <= 1,
+        g0_abelian=one["g0_derived"] == 1,
         solvable=one["derived"] < 99,
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from krohn.algebra.equal_lengths import equal_lengths
 from krohn.algebra.image_orbit import ImageOrbit
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transition_semigroup import list_elements
@@ -55,12 +56,10 @@ def _algebra(automaton: Semiautomaton) -> dict[str, Any]:
         result["length_decides"] = not held or group_of_one_length(orbit) is None
     except LimitExceeded:
         result |= dict.fromkeys(("aperiodic", "levels", "group", "derived", "length_decides"))
-    permutes = all(len(set(letter)) == len(letter) for letter in letters)
-    result["permutations"] = permutes
-    result["g0"] = result["g0_derived"] = None
-    if permutes:
-        inner = equal_length_group(letters)
-        result["g0"], result["g0_derived"] = inner.order, derived_length(inner)
+    inner = equal_lengths(automaton)
+    result["permutations"] = inner is not None
+    result["g0"] = None if inner is None else inner.group.order
+    result["g0_derived"] = None if inner is None else derived_length(inner.group)
     return result
 
 
@@ -68,17 +67,6 @@ def derived_length(group: PermutationGroup) -> int:
     """Steps of the derived series down to the trivial group; 99 if the group is not solvable."""
     series = group.derived_series
     return len(series) - 1 if series[-1].is_trivial else 99
-
-
-def equal_length_group(letters: tuple[tuple[int, ...], ...]) -> PermutationGroup:
-    """G₀: the normal closure of all σ·c⁻¹, whose elements are the quotients of words of equal length."""
-    whole = PermutationGroup(letters, len(letters[0]))
-    first = letters[0]
-    back = [0] * len(first)
-    for state, image in enumerate(first):
-        back[image] = state
-    quotients = [tuple(back[image] for image in letter) for letter in letters[1:]]
-    return whole.normal_closure([one for one in quotients if one != tuple(range(len(first)))])
 
 
 def _statistics(automaton: Semiautomaton, length: int) -> dict[str, Any]:
