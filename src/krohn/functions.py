@@ -15,6 +15,7 @@ from krohn.automata.datasets import write_dataset
 from krohn.automata.documents import loader, write_language
 from krohn.automata.equality import difference
 from krohn.automata.reader import Reader, answer_all, states_of_all
+from krohn.automata.regular import Match, from_textbook, is_delimited, looks_like_a_textbook
 from krohn.automata.sampling import Sampler
 from krohn.automata.semiautomaton import Semiautomaton, check_words
 from krohn.automata.small import (
@@ -25,7 +26,7 @@ from krohn.automata.small import (
     small_automata,
 )
 from krohn.automata.words import Word, Words
-from krohn.automata.zoo import AutomatonLike, as_automaton, spec_as_read  # noqa: F401 - of the commands
+from krohn.automata.zoo import DROP, AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, Folder, path_of, require
 from krohn.errors import InvalidInput, counted, plainly
 from krohn.network.compiled import CompiledNetwork
@@ -179,6 +180,22 @@ def equal(one: AutomatonLike, other: AutomatonLike) -> Equality:
         (True, ())
     """
     return Equality(*difference(as_automaton(one), as_automaton(other)))
+
+
+def spec_as_read(text: str, *, match: Match, outputs: bool, textbook: bool) -> tuple[str, str]:
+    """The text for ``parse_spec`` of a pattern or file that is read so, and what should be said about it."""
+    if not text.startswith("regex:"):
+        return text if outputs else f"{text}{DROP}", ""
+    pattern, remark = text.removeprefix("regex:"), ""
+    if textbook:
+        pattern = from_textbook(pattern)
+    elif looks_like_a_textbook(pattern):
+        remark = "this looks like a textbook's notation; it is read as Python's re: see --textbook"
+    if is_delimited(pattern):
+        remark = "written /…/flags: the pattern may stand anywhere in the word"
+    elif match == "search":
+        pattern = f"/{pattern}/"
+    return f"regex:{pattern}", remark
 
 
 def runnable(network: Reader | str | Path, device: str = "numpy") -> Reader:

@@ -21,7 +21,7 @@ from krohn.automata.permutations import alternating, permutation_reset, symmetri
 from krohn.automata.products import direct_product
 from krohn.automata.reading.arrows import finish
 from krohn.automata.reading.objects import PACKAGES, read_object
-from krohn.automata.regular import Match, from_regex, from_textbook, is_delimited, looks_like_a_textbook
+from krohn.automata.regular import from_regex
 from krohn.automata.rubik import rubik
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.textbook import abab, adder, counter, full_monoid, memory, parity, write_once
@@ -394,22 +394,6 @@ def parse_spec(text: str) -> Semiautomaton:
     if place.lower().endswith(FILES) or os.sep in text:
         return load_automaton(place, outputs=place == text)
     return named(text)
-
-
-def spec_as_read(text: str, *, match: Match, outputs: bool, textbook: bool) -> tuple[str, str]:
-    """The text for ``parse_spec`` of a pattern or file that is read so, and what should be said about it."""
-    if not text.startswith("regex:"):
-        return text if outputs else f"{text}{DROP}", ""
-    pattern, remark = text.removeprefix("regex:"), ""
-    if textbook:
-        pattern = from_textbook(pattern)
-    elif looks_like_a_textbook(pattern):
-        remark = "this looks like a textbook's notation; it is read as Python's re: see --textbook"
-    if is_delimited(pattern):
-        remark = "written /…/flags: the pattern may stand anywhere in the word"
-    elif match == "search":
-        pattern = f"/{pattern}/"
-    return f"regex:{pattern}", remark
 
 
 def split_specs(text: str) -> list[str]:
