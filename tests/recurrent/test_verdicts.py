@@ -61,6 +61,7 @@ EXPECTED = {
         (True, 1, 2),
     ],
 }
+SOFT = "Transformer, soft attention of fixed precision"
 NAMES = ["diagonal [0, 1]", "diagonal [-1, 1]", "diagonal complex", "DeltaNet [0, 2]", "DeltaProduct"]
 
 
@@ -115,20 +116,21 @@ def test_past_temporal_logic_is_what_never_returns(seed: int) -> None:
             for p in range(count)
         ]
     returns = any(reach[p][q] and reach[q][p] for p, q in apart)
-    row = next(
-        row
-        for row in verdicts(automaton, algebra_of(automaton))
-        if row.name == "Transformer, fixed precision"
-    )
+    row = next(row for row in verdicts(automaton, algebra_of(automaton)) if row.name == SOFT)
     assert row.can is not returns
     if returns:
-        first, second = (
-            automaton.state_names.index(name)
-            for name in row.reason.removeprefix("words lead from ").partition(" and back")[0].split(" to ")
-        )
-        assert (first, second) in apart
-        assert reach[first][second]
-        assert reach[second][first]
+        assert row.witness is not None
+        letters = automaton.letter_names.index
+        for times in (1, 2, 5):
+            words = [
+                [letters(x) for part in each for x in part["word"] * (times if part["repeated"] else 1)]
+                for each in row.witness["patterns"]
+            ]
+            first, second = (automaton.run(word[:-1])[-1] if word[:-1] else 0 for word in words)
+            assert words[0][-1] == words[1][-1]
+            assert automaton.step(first, words[0][-1]) != automaton.step(second, words[0][-1])
+            assert reach[first][second]
+            assert reach[second][first]
 
 
 def test_both_transformers_say_what_they_assume() -> None:
@@ -138,9 +140,9 @@ def test_both_transformers_say_what_they_assume() -> None:
     result = [
         {row.name: row for row in verdicts(one, algebra_of(one))} for one in (idle, writes, parse_spec("S5"))
     ]
-    assert [rows["Transformer, fixed precision"].can for rows in result] == [False, True, False]
+    assert [rows[SOFT].can for rows in result] == [False, True, False]
     assert [rows["Transformer, fixed depth"].can for rows in result] == [True, True, False]
-    assert "no positions" in result[0]["Transformer, fixed precision"].assumptions
+    assert "no positions" in result[0][SOFT].assumptions
     assert "depend on the length" in result[0]["Transformer, fixed depth"].assumptions
 
 
@@ -178,7 +180,8 @@ def test_analyze_has_a_row_per_family(capsys) -> None:
     assert run(["analyze", "C3", "--json"]) == 0
     payload = json.loads(capsys.readouterr().out)
     keys = {"name", "can", "layers", "steps", "margin", "reason", "source", "assumptions", "least"}
-    assert [set(row) for row in payload["architectures"]] == [keys] * 12
+    keys |= {"unless", "witness"}
+    assert [set(row) for row in payload["architectures"]] == [keys] * 17
     assert run(["analyze", "C3"]) == 0
     assert "real diagonal layers can only do 2-groups" in capsys.readouterr().out
 
@@ -286,3 +289,40 @@ def test_a_word_that_float32_runs_wrong_refutes_nothing_in_bfloat16() -> None:
     assert half.counterexample is None
     stored = {n: torch.from_numpy(t).bfloat16().float().numpy() for n, t in network.cell.tensors.items()}
     assert run_all(replace(network.cell, tensors=stored), network.automaton)[1] is None
+
+
+HARD, PERIODIC = "Transformer, hard attention", "Transformer, hard attention and periodic positions"
+COUNTS, DEEP = "C-RASP (will it generalise in length)", "Transformer, log depth"
+
+
+@pytest.mark.parametrize(
+    ("spec", "soft", "counts", "hard", "periodic"),
+    [
+        ("regex:(a|b)*b", True, True, True, True),
+        ("regex:a*b*", True, True, True, True),
+        ("regex:(ab)*", False, True, True, True),
+        ("regex:(a|bac)*", False, True, True, True),
+        ("FlipFlop", False, False, True, True),
+        ("regex:(ab|bba)*", False, False, True, True),
+        ("regex:(aa)*", False, False, False, True),
+        ("abab", False, False, False, True),
+        ("Parity", False, False, False, False),
+        ("A5", False, False, False, False),
+    ],
+)
+def test_kinds_of_transformer(spec, soft, counts, hard, periodic) -> None:
+    """Without a letter's place the length cannot be counted modulo a number, with periods it can."""
+    result = {row.name: row for row in krohn.analyze(parse_spec(spec)).families}
+    assert [result[name].can for name in (SOFT, COUNTS, HARD, PERIODIC)] == [soft, counts, hard, periodic]
+    assert result[DEEP].can is result["Transformer, looped"].can is True
+    assert all(row.source and row.assumptions for row in result.values())
+    assert all(result[name].witness for name in (SOFT, COUNTS, HARD, PERIODIC) if not result[name].can)
+    assert result["Transformer, fixed depth"].unless == ("TC⁰ = NC¹" if spec == "A5" else "")
+
+
+def test_a_row_that_is_conditional_is_no_plain_no(capsys) -> None:
+    assert run(["analyze", "A5"]) == 0
+    text = capsys.readouterr().out
+    (line,) = (line for line in text.splitlines() if line.startswith("Transformer, fixed depth  "))
+    assert "not unless TC⁰ = NC¹" in line
+    assert "arXiv 2503.03961" in text

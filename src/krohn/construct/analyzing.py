@@ -13,7 +13,8 @@ from krohn.cascade.skeleton import skeleton
 from krohn.construct.depth_bounds import MOST_STATES, DepthBounds, depth_bounds
 from krohn.construct.learnability import Alike, alike
 from krohn.errors import LimitExceeded, counted, plainly
-from krohn.recurrent.verdicts import FamilyVerdict, verdicts
+from krohn.recurrent.family_verdict import FamilyVerdict
+from krohn.recurrent.verdicts import verdicts
 
 _MAX_SKELETON_STATES = 2_000
 GROWTH = {
@@ -209,10 +210,23 @@ def _architectures(families: tuple[FamilyVerdict, ...]) -> str:
     rows, named = [], dict[str, list[str]]()
     for row in families:
         sizes = ("" if value is None else str(value) for value in (row.layers, row.steps))
-        rows.append((row.name, words[row.can], *sizes, row.reason))
+        can = f"not unless {row.unless}" if row.unless else words[row.can]
+        rows.append((row.name, can, *sizes, row.reason))
         named.setdefault(row.assumptions, []).append(row.name)
     shown = table(("architecture", "can", "layers", "steps", "why"), rows)
+    cited: dict[str, list[str]] = {}
+    for row in families:
+        cited.setdefault(row.source, []).append(row.name)
+    sources = [f"- {', '.join(names)}: {source}" for source, names in cited.items()]
     assumed = [f"- {', '.join(names)}: {assumption}" for assumption, names in named.items()]
     return "\n".join(
-        [shown, "", "assumptions (layers suffice; --json says where fewer cannot do):", *assumed]
+        [
+            shown,
+            "",
+            "assumptions (layers suffice; --json says where fewer cannot do):",
+            *assumed,
+            "",
+            "sources:",
+            *sources,
+        ]
     )

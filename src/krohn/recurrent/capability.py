@@ -17,7 +17,8 @@ from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput
-from krohn.recurrent.verdicts import FamilyVerdict, verdicts
+from krohn.recurrent.family_verdict import FamilyVerdict
+from krohn.recurrent.verdicts import verdicts
 
 Answer = tuple[bool | None, str]
 

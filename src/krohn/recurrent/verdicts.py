@@ -9,22 +9,22 @@ cascade. Every row says what it assumes, and whether fewer layers are known not 
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from krohn.algebra.analysis import Algebra
 from krohn.algebra.group_names import group_family
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transition_semigroup import list_elements
-from krohn.automata.graph import strong_components
-from krohn.automata.quotients import coarsest_congruence, reachable
+from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, derived_length, holonomy_cascade
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent.delta_weights import in_columns, small_action, swaps_and_merges
+from krohn.recurrent.family_verdict import FINITE, FamilyVerdict, able, unable
 from krohn.recurrent.one_step import block_length, reflect
+from krohn.recurrent.transformer_rows import transformer_rows
 
 MAX_STATES = 300
 """Most states for which the cascade is built to count layers."""
@@ -38,77 +38,11 @@ GRAZZI = "Grazzi et al. 2025 (arXiv 2411.12537)"
 SHAKERINAVA = "Shakerinava et al. 2026 (arXiv 2603.01959)"
 SIEMS = "Siems et al. 2025 (arXiv 2502.10297)"
 TERZIC = "Terzić et al. 2025 (arXiv 2509.22284)"
-LIU = "Liu et al. 2023 (arXiv 2210.10749)"
-LI = "Li and Cotterell 2025 (arXiv 2505.23623)"
 OURS = "proved in docs/proofs.md"
 
-FINITE = "numbers of finite precision, and one set of weights for words of every length"
 SHIFTED = f"{FINITE}; a layer also sees the letter before"
-FIXED = "fixed precision, soft attention to earlier letters alone, no positions, any depth and width"
-LOGARITHMIC = "weights and a precision of O(log T) bits that depend on the length T"
-UNLESS = f"{LOGARITHMIC}; no unless TC⁰ = NC¹, which is not known"
 _OF_SOLIDS = (("S", 3), ("A", 4), ("S", 4), ("A", 5))
 """Groups of rotations of space beside cyclic and dihedral ones: S3, which is D6, and those of solids."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class FamilyVerdict:
-    """One family.
-
-    Attributes:
-        name: the family.
-        can: whether it can track the automaton at finite precision; ``None`` where that is open.
-        layers: layers that suffice; ``None`` if it cannot, or where the number is not known.
-        steps: steps per letter and layer that suffice, for families that take several.
-        margin: whether states stay apart by a fixed distance on words of every length, with these layers.
-        reason: why, in words.
-        source: where it is proved.
-        assumptions: of the network, under which the answer holds.
-        least: whether fewer layers of this family are known not to suffice, under these assumptions.
-    """
-
-    name: str
-    can: bool | None
-    layers: int | None = None
-    steps: int | None = None
-    margin: bool | None = None
-    reason: str
-    source: str
-    assumptions: str = FINITE
-    least: bool = False
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return asdict(self)
-
-
-def able(
-    name: str,
-    reason: str,
-    source: str,
-    *,
-    layers: int | None,
-    steps: int | None = 1,
-    assumptions: str = FINITE,
-    least: bool = False,
-) -> FamilyVerdict:
-    """A family that tracks the automaton, its states apart by a fixed distance on words of every length."""
-    return FamilyVerdict(
-        name=name,
-        can=True,
-        layers=layers,
-        steps=steps,
-        margin=True,
-        reason=reason,
-        source=source,
-        assumptions=assumptions,
-        least=least,
-    )
-
-
-def unable(name: str, reason: str, source: str, *, assumptions: str = FINITE) -> FamilyVerdict:
-    """A family that cannot track the automaton, under its assumptions."""
-    return FamilyVerdict(name=name, can=False, reason=reason, source=source, assumptions=assumptions)
 
 
 def verdicts(
@@ -142,8 +76,7 @@ class _Rows:
             able("PD-SSM", f"{column}, {states} dimensions", TERZIC, layers=1),
             able("LSTM", units, OURS, layers=1),
             able("GRU", units, OURS, layers=1),
-            self.fixed_precision(),
-            self.transformer(),
+            *transformer_rows(self.automaton, self.analysis, self.known),
         )
         return tuple(replace(row, least=True) if row.layers == 1 else row for row in result)
 
@@ -292,46 +225,6 @@ class _Rows:
         if steps > 1:
             how += "; RWKV-7 itself takes one step for each letter"
         return able("rank-one (RWKV-7)", how, OURS, layers=1, steps=steps)
-
-    def fixed_precision(self) -> FamilyVerdict:
-        """Past temporal logic equals partially ordered automata; a state may add the letter just read.
-
-        So what a word does before its last letter must follow from a partially ordered automaton: states are
-        merged if every letter leads them to the same state, and those classes must lie on no cycle.
-        """
-        name = "Transformer, fixed precision"
-        cycle = _cycle(self.automaton)
-        if cycle is None:
-            how = "no word leads back to what it left, but for the letter just read: past temporal logic"
-            return FamilyVerdict(name=name, can=True, reason=how, source=LI, assumptions=FIXED)
-        first, second = (self.automaton.state_names[state] for state in cycle)
-        how = f"words lead from {first} to {second} and back; past temporal logic never returns"
-        return unable(name, how, LI, assumptions=FIXED)
-
-    def transformer(self) -> FamilyVerdict:
-        name = "Transformer, fixed depth"
-        obstacle = self.not_solvable()
-        if obstacle is None:
-            how = "every group inside is solvable"
-            return FamilyVerdict(
-                name=name, can=True, layers=self.known, reason=how, source=LIU, assumptions=LOGARITHMIC
-            )
-        group = obstacle.split(" inside")[0]
-        why = f"{group} inside is not solvable: not unless TC⁰ = NC¹, MLPs being of fixed depth too"
-        return unable(name, why, LIU, assumptions=UNLESS)
-
-
-def _cycle(automaton: Semiautomaton) -> tuple[int, int] | None:
-    """Two states that lead to each other and differ in what some letter does next, if any."""
-    rows: dict[tuple[int, ...], int] = {}
-    colours = [rows.setdefault(row, len(rows)) for row in zip(*automaton.letters, strict=True)]
-    classes = coarsest_congruence(automaton, colours)
-    first = {label: state for state, label in reversed(list(enumerate(classes)))}
-    after = [[classes[letter[first[label]]] for letter in automaton.letters] for label in range(len(first))]
-    cycles = [
-        sorted(first[label] for label in part)[:2] for part in strong_components(after) if len(part) > 1
-    ]
-    return (cycle[0], cycle[1]) if (cycle := min(cycles, default=None)) else None
 
 
 def _cascade(automaton: Semiautomaton) -> Cascade | None:

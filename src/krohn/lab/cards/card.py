@@ -33,7 +33,8 @@ from krohn.lab.cards.harness import (
 from krohn.lab.cards.layers import CardLayer, find_layer
 from krohn.lab.tasks.batches import size_reasons
 from krohn.recurrent.capability import capability
-from krohn.recurrent.verdicts import FamilyVerdict, verdicts
+from krohn.recurrent.family_verdict import FamilyVerdict
+from krohn.recurrent.verdicts import verdicts
 
 if TYPE_CHECKING:
     from krohn.lab.cards.control import ControlTable

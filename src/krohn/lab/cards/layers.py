@@ -234,7 +234,11 @@ def _family(config: ModelConfig) -> str | None:
         return getattr(config, name)
 
     if kind == "gpt":
-        return "Transformer, fixed precision" if get("positions") == "none" else "Transformer, fixed depth"
+        return (
+            "Transformer, soft attention of fixed precision"
+            if get("positions") == "none"
+            else "Transformer, fixed depth"
+        )
     if kind == "diagonal":
         return _GATES[get("gate")]
     # Keys that are nowhere negative lie too close to each other for some groups of reflections.
