@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,13 @@ from krohn.check.ground import Refused, Verdict, refusal_of, require
 from krohn.errors import InvalidFile, LimitExceeded
 
 
+class Choice(NamedTuple):
+    """What a folder may leave open: a replicate of a training run; tokens where krohn wrote none."""
+
+    replicate: int
+    tokens: Mapping[str, Any] | None
+
+
 def read_net(directory: str | Path, replicate: int = 0, tokens: Mapping[str, Any] | None = None) -> Net:
     """The network in a folder of any kind; ``replicate`` chooses one of a training run.
 
@@ -40,7 +47,7 @@ def read_net(directory: str | Path, replicate: int = 0, tokens: Mapping[str, Any
     for name, read in READERS.items():
         if (folder / name).exists():
             try:
-                return read(folder, *{RUN: (replicate,), MODEL: (tokens,)}.get(name, ()))
+                return read(folder, Choice(replicate, tokens))
             except InvalidFile as error:
                 text = str(error)
                 own = text.startswith(short(folder))
@@ -94,13 +101,14 @@ def fitting_rules(net: Net, certificate: Certificate) -> RuleSet:
     require(claim.words == ALL, "the claim is about fewer words than all")
     require(claim.kind == net.kind, f"the claim is about a {claim.kind} network; this one is {net.kind}")
     require(net.kind in rules.kinds, f"the rules {certificate.rules} are not for {net.kind} networks")
-    # As JSON: in Python True is 1, and 1.0 too.
+    # As JSON: in Python True is 1, and 1.0 too, so claims about other configurations would be equal to it.
     mine, theirs = (json.dumps(dict(one), sort_keys=True) for one in (net.configuration, claim.configuration))
     differing = [key for key in net.configuration if net.configuration[key] != claim.configuration.get(key)]
     require(
         mine == theirs, f"the claim is about another configuration: {', '.join(differing) or 'a field more'}"
     )
     require(claim.network == net.digest, "the claim is about other tensors than these")
+    # The digest covers tensors alone, and renamed states would be other answers.
     for name, own in (("letters", claim.letters), ("states", claim.states)):
         held = net.configuration.get(name, list(own))
         require(held == list(own), f"the claim has other names of {name} than the network")
@@ -260,15 +268,15 @@ def _read_stock(folder: Path, tokens: Mapping[str, Any] | None) -> Net:
     return read_stock(folder, tokens)
 
 
-RUN = "weights.safetensors"
-READERS: dict[str, Callable[..., Net]] = {
-    "krohn.json": read_compiled,
-    "recurrent.json": read_recurrent,
-    "export.json": _read_export,
-    RUN: read_trained,
-    MODEL: _read_stock,
+READERS: dict[str, Callable[[Path, Choice], Net]] = {
+    "krohn.json": lambda folder, _: read_compiled(folder),
+    "recurrent.json": lambda folder, _: read_recurrent(folder),
+    "export.json": lambda folder, _: _read_export(folder),
+    "weights.safetensors": lambda folder, choice: read_trained(folder, choice.replicate),
+    MODEL: lambda folder, choice: _read_stock(folder, choice.tokens),
 }
 """Readers, by the file that identifies a kind of folder; the last is for what ``transformers`` saved.
 
-A folder of two kinds is read as the first: the claim names the kind, and its digest covers it.
+A folder of two kinds is read as the first, which opens no door: the claim names the kind, and its digest
+covers it.
 """

@@ -45,10 +45,10 @@ from krohn.check.ground import (
     require,
 )
 from krohn.check.transformer.head_rules import (
+    Average,
     Letters,
     Look,
     Part,
-    Sources,
     add_up,
     look_back,
     remember,
@@ -173,6 +173,7 @@ def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> 
 
 def follow_steps(setting: Setting, network: Network, moment: Moment, steps: tuple[Step, ...]) -> Moment:
     """All blocks in order, with merging steps in between."""
+    # The witness says where classes are merged, and ``done`` which block comes next: none is left out.
     done = 0
     for step in steps:
         moment, done = follow_step(setting, network, moment, step, done)
@@ -247,10 +248,11 @@ class ByRules(Letters):
         super().__init__(setting, moment)
         self.new, self.rules, self.pairs = lift_machine(moment, step.lift), iter(step.heads), step.pairs
 
-    def written(self, read: Sources, output: Array) -> Any:
+    def written(self, read: Average, output: Array) -> Any:
         """What the head adds to letters: nothing, per class, or per state and letter."""
         rule = next(self.rules)
         if isinstance(rule, Silent):
+            # A matrix of zeros writes zeros, as every average is finite: ``bound_padding`` refuses others.
             require(not output.any(), "witness: a head that adds something is called silent")
             return None
         look = Look(self, read, rule.query_of, rule.key_of)
@@ -286,6 +288,8 @@ def attend(setting: Setting, moment: Moment, layer: Layer, step: Attention) -> M
     rules = zip(layer.heads, step.heads, strict=True)
     work = (scores_of(moment, rule, head) for head, rule in rules if not isinstance(rule, Silent))
     setting.budget.foresee(sum(work), "scores of all heads")
+    # ``Any``: after_heads passes on values of one type; here the stream, what is read of it and what is
+    # written are of three.
     letters: Any = ByRules(setting, moment, step)
     pads = bound_padding(setting, moment, layer)
     return recount(replace(after_heads(letters, layer, moment), pads=pads), setting.budget)

@@ -3,10 +3,10 @@
 The forward pass says what is multiplied by what; a rule decides which keys can win, and with what weight.
 """
 
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,44 +50,56 @@ class Part:
     memory: "Memory | None" = None
 
 
-Sources = tuple[tuple[Norm, Array], ...]
-"""Of queries, keys and values: a LayerNorm of the stream, and the matrix that reads it."""
+class Read(NamedTuple):
+    """What a matrix reads of the stream, unevaluated: rows are computed where a rule needs them."""
+
+    norm: Norm
+    matrix: Array
 
 
-class Letters:
-    """The arithmetic of heads at the letters of all words.
+class Average(NamedTuple):
+    """What a head averages, unevaluated: no rule bounds an average, only what a matrix makes of it."""
 
-    Queries, keys and values are what matrices read of the stream at a moment: rows are computed where a rule
-    needs them. An average is a function of the matrix that it is multiplied by, as its rule says.
+    query: Read
+    key: Read
+    value: Read
+
+
+class Letters(ABC):
+    """The arithmetic of heads at the letters of all words, for ``stream.after_heads``.
+
+    Boxes for all keys at all positions would fill the memory, so nothing is computed before the head's rule
+    says which rows it needs: queries, keys and values stay ``Read``, their average stays ``Average``.
     """
-
-    written: Callable[[Sources, Array], Any]
-    """What a head adds: its average times a matrix, stored."""
 
     def __init__(self, setting: Setting, moment: Moment) -> None:
         self.setting, self.moment = setting, moment
+
+    @abstractmethod
+    def written(self, read: Average, output: Array) -> Any:
+        """What a head adds, as its rule says: its average times a matrix, stored."""
 
     def normalise(self, x: Moment, gain: Array | None, shift: None = None) -> Norm:
         """LayerNorm, bounded for all positions."""
         return normalise(self.setting.fmt, x.anywhere, gain, self.setting.epsilon)
 
-    def attend(self, *read: tuple[Norm, Array]) -> Callable[[Array], Any]:
+    def attend(self, query: Read, key: Read, value: Read) -> Average:
         """What a head averages."""
-        return partial(self.written, read)
+        return Average(query, key, value)
 
-    def linear(self, x: Any, weight: Array, bias: None = None) -> Any:
-        """A product with a matrix, stored."""
-        return (x, weight) if isinstance(x, Norm) else x(weight)
+    def linear(self, x: Norm | Average, weight: Array, bias: None = None) -> Any:
+        """What a matrix reads of the stream; or makes of an average, which is all that a head adds."""
+        return Read(x, weight) if isinstance(x, Norm) else self.written(x, weight)
 
     def kept(self, x: Moment, flags: Array) -> Array:
-        """The product of the stream with 0 or 1."""
+        """Which channels keep the stream: ``total`` has the stream, so the flags say it all."""
         return flags
 
 
 class Look:
     """Queries, keys and values of one head, for classes grouped as the witness says."""
 
-    def __init__(self, on: Letters, read: Sources, query_of: Integers, key_of: Integers) -> None:
+    def __init__(self, on: Letters, read: Average, query_of: Integers, key_of: Integers) -> None:
         self.setting, self.moment, self.fmt, (query, key, value) = on.setting, on.moment, on.setting.fmt, read
         self.value, moment = value, on.moment
         self.query_of, self.key_of = _grouping(query_of, moment.classes), _grouping(key_of, moment.classes)
@@ -99,7 +111,7 @@ class Look:
         # Values without their counters, which are worth ``value_wide`` in them.
         # Counters may be large, and a box around their range would be as wide as that: what they are worth is
         # kept beside the box, as a number per counter, and only what rounding leaves of it goes into the box.
-        exact = (point(moment.wide.T) * point(value[0].scale)) @ value[1]
+        exact = (point(moment.wide.T) * point(value.norm.scale)) @ value.matrix
         self.value_wide = exact.lo.T
         self.left = moment.remainder(Real(exact.lo.T, exact.hi.T), self.value_wide)
         self.values = self.read_values(moment.box + moment.codes)
@@ -108,7 +120,7 @@ class Look:
     def read_values(self, rows: Real) -> Box:
         """The values of rows that are given without their counters."""
         beyond = np.broadcast_to(self.moment.counted, rows.lo.shape)
-        made = self.value[0].linear(Box(rows, beyond), self.value[1])
+        made = self.value.norm.linear(Box(rows, beyond), self.value.matrix)
         return Box(made.part + self.left, made.beyond)
 
     def _project(self, groups: Integers, norm: Norm, weight: Array) -> Real:
@@ -222,9 +234,13 @@ def add_up(look: Look, rule: Sum, output: Array) -> Box:
     letters = 1 + np.arange(look.length)
     count, others = (np.r_[0.0, np.cumsum(which)][letters] for which in (chosen.positions, ~chosen.positions))
     weights = _sum_weights(look, chosen, count, others)
+    # Columns of the weights: paddings, a counted letter, one that is not counted. Values with their counters:
+    # an average mixes counters of many positions, and ``wide`` · Z says what they come to.
     v = moment.over_counters(look.values.part, look.value_wide)
     w, p = weights[:, tau], weights[:, :tau]
     look.setting.budget.spend(look.length * moment.classes * len(rule.wide), "sums")
+    # ``worth`` is what a letter of the class adds by the conclusion, wide · steps, and ``added`` what it does
+    # add before it is weighted. The box holds the difference, of letters that do not count too.
     worth, added = point(rule.steps) @ rule.wide.T, v @ output
     total = point(np.zeros((look.length, len(rule.wide))))
     for which, weight, number in (
@@ -234,7 +250,8 @@ def add_up(look: Look, rule: Sum, output: Array) -> Box:
         if which.any():
             total = total + _each(weight, added[which], worth[which]) * point(number).reshape(-1, 1)
     padded = p.reshape(*p.lo.shape, 1) * (look.pad_values @ output).reshape(1, tau, len(rule.wide))
-    # Rounding of the sum over positions, and of W_C.
+    # Rounding of the sum over positions, and of W_C. Whatever the word, a term is at most ``largest`` and all
+    # together at most ``size``.
     # ``averaged`` takes the better of two bounds; one of them needs the largest term.
     largest = np.maximum(w.hi, weights.hi[:, tau + 1])[:, None] * v.size.max(axis=0)
     size = (count + others)[:, None] * largest + p.hi @ look.pad_values.size

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from krohn.check.arithmetic.format import Box, normalise
 from krohn.check.files.reader import MAX_NUMBERS, Automaton, Layer, Network, Scan
 from krohn.check.ground import Array, Integers, Real, hull, inside, lowest_bit, require
-from krohn.check.transformer.head_rules import Letters, Look, Sources, lead_back
+from krohn.check.transformer.head_rules import Average, Letters, Look, lead_back
 from krohn.check.transformer.mlp import (
     Mlp,
     Strand,
@@ -121,7 +121,7 @@ class Fetching(Letters):
         self.held = {int(c): (0, p) for p, c in enumerate(self.channels) if flags[c]}
         return flags
 
-    def written(self, read: Sources, output: Array) -> Box | None:
+    def written(self, read: Average, output: Array) -> Box | None:
         """What a head adds, by the value of the map that it fetches."""
         if not output.any():
             return None
@@ -130,7 +130,7 @@ class Fetching(Letters):
             self.held,
             np.zeros(len(self.scan.padding), dtype=np.int64),
         )
-        look, found = Look(self, read, one, one), _find_copied(read[2][1], output, self.channels)
+        look, found = Look(self, read, one, one), _find_copied(read.value.matrix, output, self.channels)
         require(not set(found) & set(held), "two maps are added into one channel")
         back = _windows_back(look, self.window, {w for w, p in held.values() if p in found.values()})
         lead = lead_back(look, back * self.window)
