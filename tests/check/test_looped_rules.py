@@ -2,24 +2,27 @@
 
 import dataclasses
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from krohn.automata.zoo import parse_spec
+from krohn.check.certificate import read_certificate
 from krohn.check.claim import Claim
 from krohn.check.files.folders import Net, trained_net
 from krohn.check.ground import Verdict, Work
 from krohn.check.looped.block import CodedBlock
 from krohn.check.looped.rules import WINDOWS
-from krohn.check.rules import check_certificate
+from krohn.check.rules import check_certificate, read_net
 from krohn.lab.models.architectures.looped import Looped, LoopedConfig, LoopedDecoder
 from krohn.lab.provable.exact_looped import exact_looped
 from krohn.proving.claims import certificate_about, claim_about
 from lab.models.test_whole_networks import moved
 
 Weights = Mapping[str, torch.Tensor]
+LASTING = Path(__file__).parents[2] / "results" / "lasting"
 TASK = {"spec": "S3", "target": "state", "scratchpad": False, "bos": False}
 
 
@@ -126,3 +129,27 @@ def test_unknown_options_and_other_shapes_are_refused() -> None:
     assert not verdict(net_of(network, {**weights, "none": weights["none"] * np.nan}), "S3").certified
     halved = {**weights, "ln_f.bias": weights["ln_f.bias"].double()}
     assert not verdict(net_of(network, halved), "S3").certified
+
+
+@pytest.mark.parametrize("name", ["c3", "d6", "d8", "q8"])
+def test_trained_runs_with_codes_are_proved_again(name: str) -> None:
+    folder = LASTING / name
+    net = read_net(folder)
+    certificate = read_certificate(folder / "certificate.json")
+    assert certificate.claim.up_to is None
+    found = check_certificate(net, certificate)
+    assert found.certified, found.reason
+    bent = dict(net.tensors)
+    bent["codes"] = np.roll(bent["codes"], 1, axis=0)
+    other = dataclasses.replace(net, tensors=bent)
+    claim = dataclasses.replace(certificate.claim, network=other.digest)
+    assert not check_certificate(other, dataclasses.replace(certificate, claim=claim)).certified
+
+
+def test_letter_by_letter_is_refused_where_codes_of_one_letter_differ() -> None:
+    certificate = read_certificate(LASTING / "d8" / "certificate.json")
+    assert WINDOWS not in certificate.claim.assumptions
+    stronger = dataclasses.replace(certificate.claim, assumptions=(*certificate.claim.assumptions, WINDOWS))
+    found = check_certificate(read_net(LASTING / "d8"), dataclasses.replace(certificate, claim=stronger))
+    assert not found.certified
+    assert "stands for state" in found.reason or "leads" in found.reason

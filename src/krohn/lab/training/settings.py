@@ -64,7 +64,7 @@ SETTINGS = (
     TrainSetting(
         "--model",
         "model.kind",
-        "gpt, lstm, gru, deltaproduct, diagonal or another kind.  [default: gpt]",
+        "gpt, lstm, gru, deltaproduct, diagonal, looped or another kind.  [default: gpt]",
         str,
     ),
     TrainSetting("--layers", "model.layers", "gpt: blocks.  [default: 4]", int),
