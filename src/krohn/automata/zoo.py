@@ -46,6 +46,8 @@ class Family:
         summary: a one-line description.
         examples: the names that ``krohn zoo`` lists.
         observations: observation maps by name, selected as ``NAME@OBSERVATION``.
+        sentence: what one of them is and what a letter does, for students; called with the automaton and the
+            arguments of ``build``.
     """
 
     form: str
@@ -54,6 +56,7 @@ class Family:
     summary: str
     examples: tuple[str, ...]
     observations: Mapping[str, Observation] = field(default_factory=dict)
+    sentence: Callable[..., str] | None = None
 
 
 def _cyclic(n: str, letters: str | None) -> Semiautomaton:
@@ -64,6 +67,21 @@ def _grid(sides: str, noop: str | None) -> Semiautomaton:
     return grid(*map(int, sides.split("x")), noop=noop is not None)
 
 
+def _grid_sentence(automaton: Semiautomaton, sides: str, noop: str | None) -> str:
+    if "x" in sides:
+        return "A robot on a board: a letter moves it one square, and walls stop it."
+    return f"A robot on a line of {int(sides)} squares: L and R move it one square, and walls stop it."
+
+
+def _symmetric_sentence(automaton: Semiautomaton, n: str, letters: str | None) -> str:
+    swap = "10" + "".join(map(str, range(2, int(n))))
+    known = f" ({swap} swaps the first two)" if swap in automaton.letter_names else ""
+    return (
+        f"{int(n)} people in {int(n)} chairs: a letter says how they change places{known}, and the "
+        "state is their order."
+    )
+
+
 FAMILIES = (
     Family(
         "Cn, Cn:01",
@@ -72,6 +90,9 @@ FAMILIES = (
         "cyclic group; letters are all n elements, or 0 and 1",
         (*(f"C{n}" for n in range(2, 9)), "C5:01"),
         {"zero": by_number(lambda q, n: int(q == 0))},
+        sentence=lambda automaton, n, letters: (
+            f"A counter from 0 to {int(n) - 1} that starts again at 0: each letter is a number that is added."
+        ),
     ),
     Family(
         "D2n",
@@ -80,6 +101,10 @@ FAMILIES = (
         "dihedral group of that order: toggle the direction, drive one place on",
         ("D6", "D8"),
         {"location": by_number(lambda q, n: q % (n // 2)), "toggle": by_number(lambda q, n: q // (n // 2))},
+        sentence=lambda automaton, order: (
+            f"A car on a round road with {int(order) // 2} places: toggle turns it round, drive moves "
+            "it one place ahead."
+        ),
     ),
     Family(
         "An, An:LETTERS",
@@ -88,6 +113,10 @@ FAMILIES = (
         "alternating group acting on itself; letters are the 3-cycles (1 2 i)",
         ("A4", "A5"),
         {"first": first_element},
+        sentence=lambda automaton, n, letters: (
+            f"{int(n)} people in {int(n)} chairs, of whom a letter moves three around: the state is "
+            "their order."
+        ),
     ),
     Family(
         "Sn, Sn:LETTERS",
@@ -96,8 +125,18 @@ FAMILIES = (
         "symmetric group acting on itself; letters are a swap, a cycle and six more",
         ("S3", "S4", "S5"),
         {"first": first_element},
+        sentence=_symmetric_sentence,
     ),
-    Family("Q8", "Q8", quaternion, "quaternion group; letters 1, i, j, k", ("Q8",)),
+    Family(
+        "Q8",
+        "Q8",
+        quaternion,
+        "quaternion group; letters 1, i, j, k",
+        ("Q8",),
+        sentence=lambda automaton: (
+            "The eight unit quaternions ±1, ±i, ±j, ±k: a letter multiplies from the right."
+        ),
+    ),
     Family(
         "Dyckn,k",
         rf"Dyck{_N},{_N}",
@@ -105,6 +144,10 @@ FAMILIES = (
         "stack of at most n brackets of k types; illegal moves lead to a sink",
         ("Dyck4,2", "Dyck4,8"),
         {"top": stack_top},
+        sentence=lambda automaton, depth, kinds: (
+            f"A stack of at most {int(depth)} open brackets: a letter opens a bracket or closes the "
+            "last one; a wrong one leads to a state that nothing leaves."
+        ),
     ),
     Family(
         "Gridn, GridAxB, Grid…:noop",
@@ -113,17 +156,35 @@ FAMILIES = (
         "gridworld on a line, in the plane, in a box",
         ("Grid4", "Grid9", "Grid9:noop", "Grid3x4"),
         {"boundary": boundary},
+        sentence=_grid_sentence,
     ),
     Family(
-        "FlipFlop", "FlipFlop", lambda: memory(2, "FlipFlop"), "memory of one of two values", ("FlipFlop",)
+        "FlipFlop",
+        "FlipFlop",
+        lambda: memory(2, "FlipFlop"),
+        "memory of one of two values",
+        ("FlipFlop",),
+        sentence=lambda automaton, *n: (
+            "A memory of one value: a letter writes a value, or leaves the last one."
+        ),
     ),
-    Family("Memoryn", rf"Memory{_N}", lambda n: memory(int(n)), "memory of one of n values", ("Memory3",)),
+    Family(
+        "Memoryn",
+        rf"Memory{_N}",
+        lambda n: memory(int(n)),
+        "memory of one of n values",
+        ("Memory3",),
+        sentence=lambda automaton, *n: (
+            "A memory of one value: a letter writes a value, or leaves the last one."
+        ),
+    ),
     Family(
         "WriteOncen",
         rf"WriteOnce{_N}",
         lambda n: write_once(int(n)),
         "cell that keeps the first of n values written to it until it is cleared",
         ("WriteOnce2",),
+        sentence=lambda automaton, n: "A cell that keeps the first value written to it until it is cleared.",
     ),
     Family(
         "abab",
@@ -132,10 +193,27 @@ FAMILIES = (
         "the language (abab)*",
         ("abab",),
         {"accept": by_number(lambda q, n: int(q == 3))},
+        sentence=lambda automaton: (
+            "Does the word read abab again and again? A letter out of turn spoils it for good."
+        ),
     ),
-    Family("Parity", "Parity", parity, "parity of the ones", ("Parity",)),
     Family(
-        "Countern", rf"Counter{_N}", lambda n: counter(int(n)), "counter modulo n, one letter", ("Counter5",)
+        "Parity",
+        "Parity",
+        parity,
+        "parity of the ones",
+        ("Parity",),
+        sentence=lambda automaton: "Has 1 been read an even or an odd number of times?",
+    ),
+    Family(
+        "Countern",
+        rf"Counter{_N}",
+        lambda n: counter(int(n)),
+        "counter modulo n, one letter",
+        ("Counter5",),
+        sentence=lambda automaton, n: (
+            f"A counter from 0 to {int(n) - 1} with one letter, which adds 1; after {int(n) - 1} comes 0."
+        ),
     ),
     Family(
         "Add, Addk",
@@ -144,8 +222,18 @@ FAMILIES = (
         "binary adder with carry, of two or k numbers",
         ("Add",),
         {"digit": by_number(lambda q, n: q % 2), "carry": by_number(lambda q, n: q // 2)},
+        sentence=lambda automaton, k: (
+            "Binary addition, digit by digit: the state holds the digit written and the carry."
+        ),
     ),
-    Family("Rubik", "Rubik", rubik, "the 3×3×3 cube on its 48 movable stickers", ("Rubik",)),
+    Family(
+        "Rubik",
+        "Rubik",
+        rubik,
+        "the 3×3×3 cube on its 48 movable stickers",
+        ("Rubik",),
+        sentence=lambda automaton: "One sticker of Rubik's cube: a letter turns a face.",
+    ),
     Family(
         "PermResetn",
         rf"PermReset{_N}(?::(.+))?",
@@ -153,8 +241,20 @@ FAMILIES = (
         "permutations of n people and a reset to each of them",
         ("PermReset3", "PermReset5"),
         {"first": first_element},
+        sentence=lambda automaton, n, letters: (
+            f"{int(n)} people in {int(n)} chairs: a letter moves them, or sets them to one order."
+        ),
     ),
-    Family("Tn", rf"T{_N}", lambda n: full_monoid(int(n)), "full transformation monoid on n points", ("T3",)),
+    Family(
+        "Tn",
+        rf"T{_N}",
+        lambda n: full_monoid(int(n)),
+        "full transformation monoid on n points",
+        ("T3",),
+        sentence=lambda automaton, n: (
+            f"A token on {int(n)} places: letters move it, and some of them join two places for good."
+        ),
+    ),
 )
 _PRODUCTS = ("C2xC2", "C2xC2xC2")
 ADDED: Plugins[Family] = Plugins(
@@ -236,6 +336,21 @@ def named(name: str) -> Semiautomaton:
         known = ", ".join(family.observations) or "none"
         raise UnknownName(f"the observations of {text} are: {known}; got {observation!r}")
     return replace(automaton, observe=tuple(family.observations[observation](automaton)), name=name)
+
+
+def about(automaton: Semiautomaton) -> str:
+    """One sentence: what the automaton is, and what a letter does."""
+    name = (automaton.name or "").partition("@")[0]
+    if name.startswith("regex:"):
+        pattern = name.removeprefix("regex:")
+        return f"Does the word read so far match {pattern}? The state is what must be remembered to tell."
+    for family in families():
+        if family.sentence is not None and (match := re.fullmatch(family.pattern, name)):
+            return family.sentence(automaton, *match.groups())
+    if re.fullmatch(r"\w+x[A-Z]\w*", name):
+        return f"{' and '.join(re.split(r'x(?=[A-Z])', name))} side by side: a letter moves each of them."
+    states = f"{automaton.num_states} states" if automaton.num_states > 1 else "one state"
+    return f"A machine with {states}: every letter moves it along one arrow."
 
 
 def entry(automaton: Semiautomaton) -> dict[str, Any]:

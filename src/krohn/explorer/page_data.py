@@ -17,14 +17,14 @@ from typing import Any
 from krohn.algebra.analysis import algebra_of
 from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import AutomatonLike, as_automaton
+from krohn.automata.zoo import AutomatonLike, about, as_automaton
 from krohn.base.files import check_output, path_of, short, write_text
 from krohn.construct.compiling import compile
 from krohn.construct.decomposing import decompose
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported, plainly
 from krohn.explorer.trained_results import GALLERY, results_view
 from krohn.network.compiled import CompiledNetwork
-from krohn.network.plain_words import about, head_words, register_words
+from krohn.network.plain_words import head_words, register_words
 from krohn.paper.best import paper_best
 from krohn.proving.outcome import Verification
 from krohn.proving.verification import verify
