@@ -34,12 +34,12 @@ collect)
 import lzma, sys, tarfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from krohn.lab.experiments.store import Store, parse_text
+from krohn.lab.experiments.store import Store
 
 folder, out = map(Path, sys.argv[1:3])
-known = {record.key for file in Path("results").glob("*-small.jsonl") for record in parse_text(file)[0]}
-with Store(out / "new.sqlite") as new:  # what all queues have that is not published
-    for file in folder.glob("*.sqlite"):
+known = {record.key for record in Store(Path("results"), writable=False).records()}
+with Store(out / "new") as new:  # what all queues have that is not published
+    for file in {file.parent for file in folder.glob("*/*.jsonl")}:
         with Store(file, writable=False) as store:
             records = [record for record in store.records() if record.key not in known]
             runs = {record.run_id for record in records}
@@ -72,6 +72,6 @@ for place in places:
     place.unlink()
 sent.write_text("\n".join(gone))
 PY
-  tar -C "$folder" --exclude='*.sqlite*' --exclude=networks --exclude='*.xz' -czf "$out/logs-and-jobs.tar.gz" .
+  tar -C "$folder" --exclude=networks --exclude='*.xz' -czf "$out/logs-and-jobs.tar.gz" .
   ls -l "$out" ;;
 esac

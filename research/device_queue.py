@@ -10,7 +10,7 @@ QUEUE is a file with one line for each group of cells: the experiment and parts 
 The second makes networks only: with fewer replicates a run is another than the planned one and fills no cell.
 
 Processes with the same FOLDER and different --name share a queue: each cell is taken by one of them. Cells
-that FOLDER/NAME.sqlite or the files after --known hold with test words are not run again. A cell of the map
+that FOLDER/NAME or the files after --known hold with test words are not run again. A cell of the map
 is skipped once two shallower ones of its row are solved by most survivors, though not by Muon with 7 layers,
 as the taught have, or more than a depth known to pass; one of another length once a shallower one is solved.
 A cell that would not end before the deadline, by the pace of those before it and if it reads --share of its
@@ -36,7 +36,7 @@ from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.names import Scale, parse_scale
 from krohn.lab.experiments.recipes.depth import DOUBLING_DEPTH, GROWTH, MUON, passing_depth
 from krohn.lab.experiments.single_run import code_version, work
-from krohn.lab.experiments.store import Store, import_text
+from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.summary import SOLVED
 from krohn.lab.experiments.sweep import is_done
 from krohn.lab.training.config import RunConfig
@@ -250,9 +250,10 @@ def main() -> None:
     waiting = [result for line in lines for result in chosen(line, options.scale)]
     options.out.mkdir(parents=True, exist_ok=True)
     pace = Pace(share=options.share)
-    with Store(options.out / f"{options.name or options.queue.stem}.sqlite") as store:
+    with Store(options.out / f"{options.name or options.queue.stem}") as store:
         for file in filter(Path.is_file, options.known):
-            import_text(store, file)
+            with Store(file, writable=False) as known:
+                store.put(known.records(), known.members())
         while waiting:
             waiting = [
                 (name, run)

@@ -48,7 +48,6 @@ SETUP = (
     "verify net --out certificate.json",
     "export net --to hf --out export",
     "train C2 --length 4 --layers 1 --dim 8 --heads 1 --mlp 8 --steps 2 --eval-sequences 8 --out run",
-    f"results import {ROOT / 'results' / 'curves-small.jsonl'} --store store.sqlite",
 )
 
 
@@ -73,7 +72,9 @@ def templates(folder: Path, streams: Path) -> None:
     for line in SETUP:
         done = perform(Case("template", line.split(), allowed=[]), folder, streams)
         assert done.status == 0, f"{line}: {done.err}"
-    shutil.copy(ROOT / "results" / "curves-small.jsonl", folder / "results.jsonl")
+    (folder / "store").mkdir()
+    for name in ("results.jsonl", "store/results.jsonl"):
+        shutil.copy(ROOT / "results" / "curves-small.jsonl", folder / name)
     (folder / "automaton.json").write_text(
         json.dumps(
             {

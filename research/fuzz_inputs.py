@@ -161,7 +161,7 @@ def _value(rng: random.Random, parameter: click.Parameter) -> str:
         )
     if isinstance(kind, click.Path):
         return rng.choice(
-            ["net", "run", "export", "automaton.json", "store.sqlite", "results.jsonl", "nowhere", "."]
+            ["net", "run", "export", "automaton.json", "store", "results.jsonl", "nowhere", "."]
         )
     if isinstance(kind, (click.types.IntParamType, click.IntRange)):
         return rng.choice(INTEGERS)
@@ -259,20 +259,19 @@ def results_text(rng: random.Random, folder: Path) -> Case:
         file.write_bytes(bytes_damage(rng, file.read_bytes()))
     return Case(
         "results text",
-        ["results", "import", "results.jsonl", "--store", "new.sqlite", *_json(rng)],
+        ["results", "list", "--store", "results.jsonl", *_json(rng)],
         b"",
-        ["new.sqlite"],
+        [],
     )
 
 
 def store(rng: random.Random, folder: Path) -> Case:
-    _damaged(rng, folder, "store.sqlite", bytes_damage)
+    _damaged(rng, folder, "store/results.jsonl", bytes_damage)
     words = rng.choice(
         [
-            ["results", "list", "--store", "store.sqlite"],
-            ["results", "show", "3", "--store", "store.sqlite"],
-            ["results", "export", "--out", "new.jsonl", "--store", "store.sqlite"],
-            ["results", "merge", "store.sqlite", "--store", "new.sqlite"],
+            ["results", "list", "--store", "store"],
+            ["results", "show", "3", "--store", "store"],
+            ["results", "export", "--out", "new.jsonl", "--store", "store"],
             [
                 "reproduce",
                 "curves",
@@ -280,13 +279,13 @@ def store(rng: random.Random, folder: Path) -> Case:
                 "small",
                 "--show",
                 "--store",
-                "store.sqlite",
+                "store",
                 "--figures",
                 "new",
             ],
         ]
     )
-    return Case("store", [*words, *_json(rng)], b"", ["new.jsonl", "new.sqlite", "new"])
+    return Case("store", [*words, *_json(rng)], b"", ["new.jsonl", "new"])
 
 
 def export_directory(rng: random.Random, folder: Path) -> Case:

@@ -123,7 +123,7 @@ MUTANTS = [
         "network/lowering/maps.py",
         "frexp(distance / 2)[1] - 1",
         "frexp(distance / 2)[1]",
-        "tests/construct/test_mlp_builder.py tests/construct/test_gadgets.py",
+        "tests/network/test_mlp_builder.py tests/network/test_gadgets.py",
     ),
     ("exporting/lowering.py", "power - (fraction == 0.5)", "power", "tests/exporting/test_rounding.py"),
     (
@@ -175,13 +175,13 @@ MUTANTS = [
         "check/recurrent/boxes.py",
         "if not (leads > 0).all():",
         "if not (leads > -9).all():",
-        "tests/lab/interpret/test_checker_inside.py",
+        "tests/lab/provable/test_checker_inside.py",
     ),
     (
         "check/recurrent/boxes.py",
         "(low[0] <= 0) & (high[0] >= 0)",
         "(low[0] <= 0) | (high[0] >= 0)",
-        "tests/lab/interpret/test_checker_inside.py",
+        "tests/lab/provable/test_checker_inside.py",
     ),
     (
         "check/recurrent/balls.py",
@@ -313,7 +313,7 @@ MUTANTS = [
         "cli/circuit.py",
         "int(report.counterexample is not None)",
         "int(report.counterexample is None)",
-        "tests/construct/test_threshold_circuit.py -k wrong_circuit",
+        "tests/paper/test_threshold_circuit.py -k wrong_circuit",
     ),
     (
         "cli/barrington.py",

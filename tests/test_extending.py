@@ -54,7 +54,7 @@ def follow(title: str, root: Path) -> list[Path]:
 @pytest.mark.parametrize("title", TITLES)
 def test_the_section_goes_from_nothing_to_green(title: str, tmp_path: Path) -> None:
     shutil.copytree(ROOT / "src", tmp_path / "src")  # with its bytecode
-    shutil.copytree(ROOT / "tests" / "construct", tmp_path / "tests" / "construct")
+    shutil.copytree(ROOT / "tests" / "network", tmp_path / "tests" / "network")
     written = follow(title, tmp_path)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path / 'src'}:{tmp_path / 'tests'}"}
     tests = [str(path) for path in written if path.name.startswith("test_")]

@@ -5,7 +5,6 @@ what the option does. An option that has none of them fails here.
 """
 
 import inspect
-import keyword
 from importlib import import_module
 from typing import Any, get_type_hints
 
@@ -98,8 +97,7 @@ def test_every_command_is_a_function_or_a_group_of_them() -> None:
 
 
 def method(name: str, inner: str) -> Any:
-    """``krohn.results.import_`` for ``krohn results import``: Python keeps the word for itself."""
-    return getattr(getattr(krohn, name), inner + "_" * keyword.iskeyword(inner))
+    return getattr(getattr(krohn, name), inner)
 
 
 def resolved(place: str) -> Any:

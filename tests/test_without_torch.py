@@ -89,7 +89,7 @@ BARE_COMMANDS = [
     "compile C2 --architecture gru --out gru",
     "atlas --states 2 --letters 2",
     "export net --to hf --no-proof --out gpt2",
-    f"results import {ROOT / 'results' / 'curves-small.jsonl'} --store runs.sqlite",
+    f"results list --store {ROOT / 'results' / 'curves-small.jsonl'}",
     "suite list",
 ]
 

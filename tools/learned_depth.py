@@ -36,7 +36,7 @@ from krohn.lab.experiments.recipes.depth import (
 )
 from krohn.lab.experiments.recipes.taught import DOUBLING, EQUAL, words_to_pass
 from krohn.lab.experiments.settings import TASKS
-from krohn.lab.experiments.store import store_of_text
+from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.summary import SOLVED, summary
 
 ROOT = Path(__file__).parents[1]
@@ -92,7 +92,7 @@ def rows_in(file: Path, name: str) -> tuple[Row, ...]:
     """All rows of a file, which is read once: eighteen tables ask for those of two files."""
     if not file.is_file():
         return ()
-    with store_of_text(file) as store:
+    with Store(file, writable=False) as store:
         cells = cells_of(store, name, Scale.SMALL)
         known = name in EXPERIMENTS  # the random automata are not, any more
         rows = EXPERIMENTS[name].table(cells) if known else [{**one.label, **summary(one)} for one in cells]

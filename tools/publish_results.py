@@ -1,8 +1,8 @@
 """Adds results from other stores to results/, as text files, and redraws the figures.
 
-Run: python tools/publish_results.py STORE.sqlite … [--no-figures]
+Run: python tools/publish_results.py STORE … [--no-figures]
 
-Published results are read first; of two results for one replicate, `krohn results merge` decides which stays.
+Published results are read first; of two results for one replicate the better one stays.
 A run is published with every experiment that plans it.
 """
 
@@ -15,16 +15,14 @@ from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import conflict_lines
 from krohn.lab.experiments.reproduction import reproduce
-from krohn.lab.experiments.store import Store, export_text, import_text
+from krohn.lab.experiments.store import Store, export_text
 
 RESULTS = Path(__file__).parents[1] / "results"
 
 
 def gather(store: Store, stores: list[Path]) -> None:
     """Puts the published and then the new records into the store."""
-    for file in sorted(RESULTS.glob("*.jsonl")):
-        import_text(store, file)
-    for path in stores:
+    for path in (RESULTS, *stores):
         with Store(path, writable=False) as new:
             for line in conflict_lines(store.put(new.records(), new.members())):
                 print(f"{path.name}: {line}")
@@ -44,7 +42,7 @@ def main() -> None:
     parser.add_argument("stores", type=Path, nargs="*")
     parser.add_argument("--no-figures", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, Store(Path(folder) / "results.sqlite") as store:
+    with tempfile.TemporaryDirectory() as folder, Store(Path(folder)) as store:
         gather(store, options.stores)
         for name, scale in product(EXPERIMENTS, (Scale.SMALL, Scale.PAPER)):
             if not join(store, name, scale):

@@ -4,9 +4,7 @@ Run: python tools/published_tables.py [--check]
 """
 
 import argparse
-import atexit
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,7 +40,7 @@ from krohn.lab.experiments.recipes.depth import (
 )
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import DEPARTURES, TASKS
-from krohn.lab.experiments.store import Store, import_text
+from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.summary import best_of, marks_of, success_text
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.network.plain_words import register_words
@@ -102,20 +100,9 @@ def size_of_s4() -> str:
 
 
 @cache
-def imported() -> Path:
-    """A store of all published results, removed at exit."""
-    folder = Path(tempfile.mkdtemp())
-    atexit.register(shutil.rmtree, folder)
-    with Store(folder / "results.sqlite") as store:
-        for file in sorted((ROOT / "results").glob("*.jsonl")):
-            import_text(store, file)
-    return folder / "results.sqlite"
-
-
-@cache
 def published() -> Store:
-    """The same, open to be read."""
-    return Store(imported(), writable=False)
+    """All published results."""
+    return Store(ROOT / "results", writable=False)
 
 
 @cache
@@ -286,11 +273,11 @@ def row_cells(row: Row | None) -> list[str]:
 
 def tables(names: Iterable[str]) -> Mapping[str, str]:
     """Tables as `krohn reproduce NAME --scale small --show --markdown` prints them."""
-    return {name: shown(name, imported()) for name in names}
+    return {name: shown(name) for name in names}
 
 
-def shown(name: str, store: Path) -> str:
-    options = ["--scale", "small", "--show", "--markdown", "--store", str(store)]
+def shown(name: str) -> str:
+    options = ["--scale", "small", "--show", "--markdown", "--store", str(ROOT / "results")]
     undrawn = replace(EXPERIMENTS[name], draw=lambda cells, caption: {})  # only the table is needed
     with tempfile.TemporaryDirectory() as figures, patch.dict(EXPERIMENTS, {name: undrawn}):
         done = CliRunner().invoke(reproduce, [name, *options, "--figures", figures])

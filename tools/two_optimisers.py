@@ -20,7 +20,7 @@ from krohn.lab.experiments.recipes.depth import DEPTHS, MUON, SWAPPED, WHOLE
 from krohn.lab.experiments.recipes.taught import words_to_pass
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import TASKS
-from krohn.lab.experiments.store import store_of_text
+from krohn.lab.experiments.store import Store
 
 ROOT = Path(__file__).parents[1]
 COMMON_STEP = 4000
@@ -62,7 +62,7 @@ def interval(differences: Sequence[float]) -> tuple[float, float]:
 @cache
 def published() -> tuple[ResultCell, ...]:
     """All cells of the depth map."""
-    with store_of_text(ROOT / "results" / "depth-small.jsonl") as store:
+    with Store(ROOT / "results" / "depth-small.jsonl", writable=False) as store:
         return tuple(cells_of(store, "depth", Scale.SMALL))
 
 

@@ -5,10 +5,7 @@ turns any ``KrohnError`` into ``error: …`` and exit status 2; our own broken i
 ``assert``s and never reach a user.
 """
 
-from collections.abc import Callable
-from functools import wraps
-from inspect import signature
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import NoReturn
 
 
 def counted(number: int, noun: str, many: str = "") -> str:
@@ -73,49 +70,3 @@ def need(condition: object, text: str) -> None:
     """Raises ``InvalidFile`` with this one line unless the condition holds."""
     if not condition:
         raise InvalidFile(text)
-
-
-# Wrong arguments of public functions, refused in one line like all other bad input.
-
-
-def _mistyped(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """The first argument that is not of its declared type, if that is a class or several."""
-    declared = signature(function)
-    for name, value in declared.bind(*args, **kwargs).arguments.items():
-        kind = declared.parameters[name].annotation
-        try:
-            fits = isinstance(value, kind | int if kind is float else kind)
-        except TypeError:  # nothing that isinstance takes
-            continue
-        if not fits:
-            wanted = getattr(kind, "__name__", None) or " or ".join(one.__name__ for one in kind.__args__)
-            return f"{name} must be {wanted.replace('NoneType', 'None')}; got {repr(value)[:60]}"
-    return ""
-
-
-P = ParamSpec("P")
-Result = TypeVar("Result")
-
-
-def plainly(function: Callable[P, Result]) -> Callable[P, Result]:
-    """The function; a call with missing, unknown, too many or mistyped arguments says what it takes.
-
-    Types are looked at only once a call has failed: whatever works like a number or a string is one.
-    """
-
-    @wraps(function)
-    def call(*args: P.args, **kwargs: P.kwargs) -> Result:
-        try:
-            return function(*args, **kwargs)
-        except (TypeError, AttributeError) as error:
-            trace = error.__traceback__
-            if isinstance(error, KrohnError):
-                raise
-            if trace is None or trace.tb_next is not None or isinstance(error, AttributeError):
-                if mistyped := _mistyped(function, args, kwargs):
-                    raise WrongArguments(mistyped) from error
-                raise  # from inside the function
-            names = ", ".join(name for name in signature(function).parameters if name != "self")
-            raise WrongArguments(f"{error}; it takes ({names})") from None
-
-    return call

@@ -28,7 +28,8 @@ from krohn.automata.small import (
 from krohn.automata.words import Word, Words
 from krohn.automata.zoo import DROP, AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, Folder, path_of, require
-from krohn.errors import InvalidInput, counted, plainly
+from krohn.base.typed import plainly
+from krohn.errors import InvalidInput, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.compiled import load as load_compiled
 from krohn.network.explanation import Explanation, explain_word
@@ -440,7 +441,7 @@ def reproduce(
     from krohn.lab.experiments.store import Store
     from krohn.lab.experiments.sweep import SweepOptions
 
-    path = path_of("runs/results.sqlite" if store is None else store)
+    path = path_of("runs/results" if store is None else store)
     place = None if figures is None else path_of(figures)
     if show and store is None and not path.exists():
         return reproduction.show_committed(name, scale, path, place, say)

@@ -37,8 +37,6 @@ ARGUMENTS = {
     "verify": ["net"],
     "results export": ["--out", "x.jsonl"],
     "suite locks": ["--count", "1", "--seed", "1", "--out", "x"],
-    "results import": ["x.jsonl"],
-    "results merge": ["x.sqlite"],
     "results show": ["aa"],
     "suite build": ["--out", "there"],
     "suite score": ["net", "--circuit", "x.json"],

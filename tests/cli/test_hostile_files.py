@@ -59,8 +59,11 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     ("change", "complaint"),
     [
         (lambda p: p.update(shape=[[10**9, 10**9]]), "it describes more"),
-        (lambda p: p.update(shape=[[10**30, 1]]), "shape must be an integer of at most 53 bits"),
-        (lambda p: p.update(shape=[[True, 2]]), "shape must be an integer"),
+        (
+            lambda p: p.update(shape=[[10**30, 1]]),
+            "shape must be a list, each a list of 2, each an integer of at most 53 bits",
+        ),
+        (lambda p: p.update(shape=[[True, 2]]), "shape must be a list, each a list of 2, each an integer"),
         (lambda p: p.update(length=8.0), "length must be 8, as the positions say; got 8.0"),
         (lambda p: p.update(krohn=True), "must have version 1; got True"),
         (lambda p: p.update(krohn=1.0), "must have version 1; got 1.0"),
@@ -88,13 +91,19 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
             lambda p: p["program"]["registers"][0].update(meaning={"kind": "height"}),
             "a register must have the name of its meaning, height",
         ),
-        (lambda p: p["program"]["sources"][0].update(letters=["a"]), "Source.letters must be an integer"),
-        (lambda p: p["program"]["readout"].update(codes=[[[0]]]), "Readout.codes must be an integer"),
+        (
+            lambda p: p["program"]["sources"][0].update(letters=["a"]),
+            "Source.letters must be a list, each",
+        ),
+        (
+            lambda p: p["program"]["readout"].update(codes=[[[0]]]),
+            "Readout.codes must be a list, each a list",
+        ),
         (
             lambda p: p["program"]["layers"][0].update(maps=[{"operation": ["Table"]}]),
             "operation must be one",
         ),
-        (lambda p: p["layout"].update(moments=[3]), "moments must be a list; got 3"),
+        (lambda p: p["layout"].update(moments=[3]), "moments must be a list, each a list; got 3"),
         (
             lambda p: p["layout"]["moments"][0].__setitem__(0, ["", "", "1", ""]),
             "Channel.scale must be a number",
@@ -252,15 +261,15 @@ def test_a_certificate_does_not_replace_the_network(
 def test_exported_results_do_not_replace_their_store(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    results = Path(__file__).parents[2] / "results" / "curves-small.jsonl"
-    store = tmp_path / "store.sqlite"
-    assert run(["results", "import", str(results), "--store", str(store)]) == 0
-    capsys.readouterr()
-    before = store.read_bytes()
-    assert "--out must not be the store" in refused(
-        capsys, "results", "export", "--store", str(store), "--out", str(store)
-    )
-    assert store.read_bytes() == before
+    file = tmp_path / "store" / "one.jsonl"
+    file.parent.mkdir()
+    file.write_bytes((Path(__file__).parents[2] / "results" / "curves-small.jsonl").read_bytes())
+    before = file.read_bytes()
+    for store in (file, file.parent):
+        assert "--out must not be a file of the store" in refused(
+            capsys, "results", "export", "--store", str(store), "--out", str(file)
+        )
+    assert file.read_bytes() == before
 
 
 RESULTS = Path(__file__).parents[2] / "results" / "networks"
@@ -299,7 +308,6 @@ def test_devices_and_pipes_in_the_place_of_a_certificate_a_store_or_an_automaton
     commands = (
         ("krohn", "verify", str(honest), "--recheck", "x.json"),
         ("krohn.check", str(honest), "x.json"),
-        ("krohn", "results", "import", "x.json", "--store", "store.sqlite"),
         ("krohn", "results", "list", "--store", "x.json"),
         ("krohn", "analyze", "./x.json"),
     )

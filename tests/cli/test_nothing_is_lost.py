@@ -24,7 +24,7 @@ WRITERS = [
     "explain net 0 1 --out {}.svg",
     "verify net --out {}.json",
     "extract net --length 2 --out {}.json",
-    "results export --store store.sqlite --out {}.jsonl",
+    "results export --store store --out {}.jsonl",
 ]
 
 
@@ -35,8 +35,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     network = krohn.compile("C2", length=3, unproved=True)
     krohn.save(network, folder / "net")
     krohn.export(network, "hf", folder / "export", proof=False)
-    results = Path(__file__).parents[2] / "results" / "curves-small.jsonl"
-    assert run(["results", "import", str(results), "--store", str(folder / "store.sqlite")]) == 0
+    (folder / "store").mkdir()
+    shutil.copy(Path(__file__).parents[2] / "results" / "curves-small.jsonl", folder / "store")
     return folder
 
 

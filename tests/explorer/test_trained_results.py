@@ -11,13 +11,13 @@ from selenium.webdriver.common.by import By
 import krohn
 from krohn.cli.app import run
 from krohn.explorer.trained_results import SHOWN, results_view
-from krohn.lab.experiments.store import parse_text
+from lab.experiments.made_up_records import read_results
 
 RESULTS = Path(__file__).parents[2] / "results"
 
 
 def test_cells_are_the_best_of_their_records_and_maps_are_those_of_the_compiled_network() -> None:
-    result = [parse_text(RESULTS / f"{name}-small.jsonl") for name in ("depth", "attention")]
+    result = [read_results(RESULTS / f"{name}-small.jsonl") for name in ("depth", "attention")]
     records = [record for some, _ in result for record in some]
     members = [member for _, some in result for member in some]
     view = results_view(records, members)
@@ -41,7 +41,7 @@ def test_cells_are_the_best_of_their_records_and_maps_are_those_of_the_compiled_
 
 
 def test_records_without_curves_or_with_other_words_are_shown_as_far_as_they_go() -> None:
-    records, members = parse_text(RESULTS / "curves-small.jsonl")
+    records, members = read_results(RESULTS / "curves-small.jsonl")
     assert results_view(records, members) == {"depth": [], "runs": {}, "attention": []}
 
 
@@ -59,7 +59,7 @@ def test_the_page_goes_from_the_map_to_curves_and_runs(browser: Chrome, tmp_path
     cell = browser.find_element(By.CSS_SELECTOR, ".depths [aria-label^='S4, 8 layers']")
     cell.click()
     assert browser.find_element(By.ID, "run-title").text == "S4, 8 layers"
-    records, _ = parse_text(RESULTS / "depth-small.jsonl")
+    records, _ = read_results(RESULTS / "depth-small.jsonl")
     tried = [
         r for r in records if (r.config["task"]["spec"], r.config["model"]["layers"]) == ("S4", 8)
     ]  # several runs fill this cell; the best is shown

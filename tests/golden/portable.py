@@ -38,7 +38,7 @@ PACKAGES = [
 KERNELS = {"x86_64": ("Prescott", "Nehalem"), "aarch64": ("ARMV8", "CORTEXA53")}
 """Kernels of OpenBLAS that every processor of the architecture can run."""
 TESTS = (
-    "tests/lab/interpret/test_checker_inside.py::test_a_certificate_is_used_only_if_it_is_about_the_network",
+    "tests/lab/provable/test_checker_inside.py::test_a_certificate_is_used_only_if_it_is_about_the_network",
     "tests/recurrent/test_recurrent_files.py",
     "tests/lab/experiments/test_committed.py",
     "tests/automata/test_datasets.py",

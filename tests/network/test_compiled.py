@@ -186,7 +186,7 @@ def change_kind(tensors: dict[str, np.ndarray]) -> None:
         (damage_meaning(lambda p: p.update(digest="0")), "digest"),
         (damage_meaning(lambda p: p.update(length=99)), "length must be 6"),
         (damage_meaning(lambda p: p.update(mask="none")), "mask must be one of causal"),
-        (damage_meaning(lambda p: p.update(shape=[[1]])), "shape must be a list of 2"),
+        (damage_meaning(lambda p: p.update(shape=[[1]])), "shape must be a list, each a list of 2"),
         (damage_meaning(lambda p: p.update(shape=[[2, 2]])), "missing layers.0.heads.1.W_Q"),
         (damage_meaning(lambda p: p["layout"]["moments"].pop()), "moments"),
         (

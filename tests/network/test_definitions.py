@@ -13,11 +13,11 @@ import torch
 
 from every import every
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network import compiled
-from krohn.network.compiled import fitted, load, plain, save, transformer_from
+from krohn.network.compiled import load, save, transformer_from
 from krohn.network.explanation import around_circle, without_noise
 from krohn.network.forward import caster, logits, run
 from krohn.network.operations import (
+    AttentionOperation,
     Clamp,
     EndWrite,
     Facts,
@@ -27,12 +27,14 @@ from krohn.network.operations import (
     LookBack,
     Modulo,
     PlaceSum,
+    PositionMap,
     PrefixSum,
     Select,
     Table,
     formula,
     latest,
 )
+from krohn.network.program_file import from_json, plain
 from krohn.network.transformer import Transformer
 from krohn.network.word_picture import HeadView, word_picture
 from network.hand_written_network import parity_network
@@ -126,15 +128,15 @@ OPERATIONS = [
 
 @every("operation", OPERATIONS)
 def test_an_operation_survives_json_and_says_what_it_touches(operation: Any) -> None:
-    kinds = {type(each).__name__: type(each) for each in OPERATIONS}
+    kind = AttentionOperation if isinstance(operation, AttentionOperation) else PositionMap
     payload = json.loads(json.dumps(plain(operation)))
-    assert compiled._operation(kinds, payload) == operation
+    assert from_json(payload, kind, "it") == operation
     assert set(payload) == {"operation", *(item.name for item in fields(operation))}
     for key in set(payload) - {"operation"}:
         with pytest.raises(InvalidFile, match="must have the keys"):
-            compiled._operation(kinds, {name: value for name, value in payload.items() if name != key})
+            from_json({name: value for name, value in payload.items() if name != key}, kind, "it")
         with pytest.raises((InvalidFile, InvalidInput)):
-            compiled._operation(kinds, {**payload, key: {"x": 1}})
+            from_json({**payload, key: {"x": 1}}, kind, "it")
     text = operation.describe()
     assert "\n" not in text
     assert len(set(operation.writes)) == len(operation.writes)
@@ -172,7 +174,7 @@ def test_sums_as_people_write_them(terms: tuple[tuple[str, int], ...], offset: i
     ],
 )  # fmt: skip
 def test_values_from_files_have_the_types_that_are_stated(value: object, kind: Any, wanted: object) -> None:
-    actual = fitted(value, kind)
+    actual = from_json(value, kind, "it")
     assert actual == wanted
     assert type(actual) is type(wanted)
 
@@ -188,7 +190,7 @@ def test_values_from_files_have_the_types_that_are_stated(value: object, kind: A
 )  # fmt: skip
 def test_values_of_other_types_are_refused(value: object, kind: Any) -> None:
     with pytest.raises(InvalidFile, match="must be"):
-        fitted(value, kind)
+        from_json(value, kind, "it")
 
 
 def test_points_on_a_circle_are_read_as_their_numbers() -> None:

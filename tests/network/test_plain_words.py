@@ -18,10 +18,11 @@ from krohn.cascade.holonomy import holonomy_cascade
 from krohn.construct.request import Method
 from krohn.errors import KrohnError
 from krohn.explorer.page_data import small_text
-from krohn.network.compiled import CompiledNetwork, meaning_from_json
+from krohn.network.compiled import CompiledNetwork
 from krohn.network.explanation import explain_word
 from krohn.network.plain_words import Wording, head_words, register_words
 from krohn.network.program import fields_of, interpret_registers
+from krohn.network.program_file import meaning_from_json
 from krohn.network.register_kinds import KINDS
 from krohn.paper.component_cascade import component_cascade
 from network.naive_meanings import naive, related

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.compiled import program_from_json, program_to_json
 from krohn.network.operations import LatestMatch, LatestWrite, LookBack, PrefixSum, Select
 from krohn.network.program import Program, Readout, Register, interpret, interpret_registers
+from krohn.network.program_file import program_from_json, program_to_json
 from network.hand_written_programs import (
     FLIP_FLOP,
     LAST_BUT_ONE,

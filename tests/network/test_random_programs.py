@@ -8,9 +8,9 @@ import pytest
 
 from every import every
 from krohn.errors import InvalidInput
-from krohn.network.compiled import program_from_json, program_to_json
 from krohn.network.operations import Linear, PrefixSum, Table
 from krohn.network.program import Places, Program, ProgramLayer, Register, interpret, interpret_registers
+from krohn.network.program_file import program_from_json, program_to_json
 from network.random_programs import LETTERS, naive_registers, random_program
 
 SEEDS = range(40)

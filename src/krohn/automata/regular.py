@@ -14,7 +14,8 @@ from krohn.automata.patterns.parsed import Parsed, parse
 from krohn.automata.quotients import minimize
 from krohn.automata.reading.arrows import distinct
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.errors import InvalidInput, KrohnError, LimitExceeded, plainly
+from krohn.base.typed import plainly
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 
 Match = Literal["full", "search"]
 MAX_PATTERN, MAX_ALPHABET = 20_000, 4_096

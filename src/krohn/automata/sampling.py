@@ -21,7 +21,8 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.words import letter_type, whole
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.notebook import frame
-from krohn.errors import InvalidInput, LimitExceeded, plainly
+from krohn.base.typed import plainly
+from krohn.errors import InvalidInput, LimitExceeded
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame

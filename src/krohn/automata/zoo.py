@@ -27,7 +27,8 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.textbook import abab, adder, counter, full_monoid, memory, parity, write_once
 from krohn.base.notebook import Rows, table
 from krohn.base.plugins import Plugins, instance_of
-from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, counted, plainly
+from krohn.base.typed import plainly
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, counted
 
 Observation = Callable[[Semiautomaton], list[int]]
 

@@ -191,9 +191,9 @@ def effort(help: str) -> Option:
 STORE = click.option(
     "--store",
     "store_path",
-    type=FILE,
-    default=Path("runs/results.sqlite"),
-    help="The file that keeps the results.",
+    type=PATH,
+    default=Path("runs/results"),
+    help="The folder that keeps the results, files of JSON lines; or one such file, to be read.",
 )
 EFFORT = effort("How hard to search; 10 allows ten times the work.")
 TOKENS = click.option(

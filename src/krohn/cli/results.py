@@ -1,4 +1,4 @@
-"""`krohn results`: list, show, merge, export and import stored runs."""
+"""`krohn results`: list, show and export stored runs."""
 
 from pathlib import Path
 
@@ -7,15 +7,14 @@ import click
 import krohn
 from krohn.cli.options import FILE, STORE
 from krohn.cli.output import emit, json_option, note
-from krohn.errors import counted
 
 
 @click.group()
 def command() -> None:
-    """List, show, merge, export and import stored runs.
+    """List, show and export stored runs. Stores are joined by copying their files into one folder.
 
     \b
-    Example:  krohn results merge other.sqlite --store runs/results.sqlite
+    Example:  krohn results list --store runs/results
 
     Each of them takes --json.
     """
@@ -28,9 +27,11 @@ def list_runs(store_path: Path, as_json: bool) -> None:
     """List the runs of every experiment.
 
     \b
-    Example:  krohn results list --store runs/results.sqlite
+    Example:  krohn results list --store runs/results
     """
     rows = krohn.results.list(store_path)
+    for line in rows.remarks():
+        note(line)
     payload = {"store": str(store_path), "records": rows.records, "runs": rows}
     emit(payload, as_json=as_json, text=rows.text)
 
@@ -43,31 +44,10 @@ def show_run(run_id: str, store_path: Path, as_json: bool) -> None:
     """Show one run whole; RUN_ID may be the start of its id.
 
     \b
-    Example:  krohn results show 3f2a --store runs/results.sqlite
+    Example:  krohn results show 3f2a --store runs/results
     """
     stored = krohn.results.show(run_id, store_path)
     emit(stored.to_json(), as_json=as_json, text=stored.text)
-
-
-@command.command("merge")
-@click.argument("others", nargs=-1, required=True, type=FILE)
-@STORE
-@json_option
-def merge(others: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
-    """Join the stores OTHERS into the store.
-
-    Nothing is lost or duplicated; results that disagree are reported.
-
-    \b
-    Example:  krohn results merge a.sqlite b.sqlite --store runs/results.sqlite
-    """
-    done = krohn.results.merge(others, store_path)
-    for line in done.remarks():
-        note(line)
-    result = [vars(conflict) for conflict in done.conflicts]
-    payload = {"store": str(store_path), "added": done.added, "records": done.records, "conflicts": result}
-    text = f"{done.added} records added, {done.records} in {store_path}, {counted(len(result), 'conflict')}"
-    emit(payload, as_json=as_json, text=lambda: text)
 
 
 @command.command("export")
@@ -90,20 +70,3 @@ def export(out: Path, name: str | None, scale: str | None, store_path: Path, as_
         as_json=as_json,
         text=lambda: f"{count} records written to {out}",
     )
-
-
-@command.command("import")
-@click.argument("files", nargs=-1, required=True, type=FILE)
-@STORE
-@json_option
-def import_files(files: tuple[Path, ...], store_path: Path, as_json: bool) -> None:
-    """Read exported text back into the store.
-
-    \b
-    Example:  krohn results import results/depth-small.jsonl --store runs/results.sqlite
-    """
-    done = krohn.results.import_(files, store_path)
-    for line in done.remarks():
-        note(line)
-    payload = {"read": done.read, "records": done.records, "store": str(store_path)}
-    emit(payload, as_json=as_json, text=lambda: f"{done.read} records read, {done.records} in {store_path}")

@@ -9,10 +9,11 @@ from krohn.algebra.subgroups import Subgroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike
 from krohn.base.notebook import table
+from krohn.base.typed import plainly
 from krohn.cascade.skeleton import skeleton
 from krohn.construct.depth_bounds import MOST_STATES, DepthBounds, depth_bounds
 from krohn.construct.learnability import Alike, alike
-from krohn.errors import LimitExceeded, counted, plainly
+from krohn.errors import LimitExceeded, counted
 from krohn.recurrent.family_verdict import FamilyVerdict
 from krohn.recurrent.verdicts import verdicts
 

@@ -21,6 +21,7 @@ from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, KEYS, RECURRENT, Folder
 from krohn.base.plugins import Plugins, instance_of
 from krohn.base.portable import FLOATS, Budget
+from krohn.base.typed import plainly
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan
 from krohn.cascade.plan_search import cascade_plans
 from krohn.check.ground import Work
@@ -37,7 +38,7 @@ from krohn.construct.tight.clocked_group import clocked_proposals
 from krohn.construct.tight.leaf_programs import has_unit_steps
 from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
-from krohn.errors import InvalidInput, LimitExceeded, UnknownName, Unsupported, counted, plainly
+from krohn.errors import InvalidInput, LimitExceeded, UnknownName, Unsupported, counted
 from krohn.network.compiled import MODEL, CompiledNetwork
 from krohn.network.lowering.assembly import Style, lower
 from krohn.network.lowering.reach import longest, precision_faults

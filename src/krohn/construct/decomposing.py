@@ -15,6 +15,7 @@ from krohn.automata.words import Word
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.notebook import table
 from krohn.base.portable import Budget
+from krohn.base.typed import plainly
 from krohn.cascade.cascade_data import plan_as_dict
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, holonomy_cascade
 from krohn.cascade.picture import cascade_picture
@@ -23,7 +24,7 @@ from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_c
 from krohn.cascade.skeleton import DEFAULT_MAX_SETS
 from krohn.construct.compiling import built_plans, shallower, shallowest
 from krohn.construct.request import DEFAULT_EFFORT, Proposal, Request
-from krohn.errors import Unsupported, counted, plainly
+from krohn.errors import Unsupported, counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,10 @@ from krohn.automata.diagram import MAX_DRAWN, accepting, diagram
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, about, as_automaton
 from krohn.base.files import check_output, path_of, short, write_text
+from krohn.base.typed import plainly
 from krohn.construct.compiling import compile
 from krohn.construct.decomposing import decompose
-from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported, plainly
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded, Unsupported
 from krohn.explorer.trained_results import GALLERY, results_view
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.plain_words import head_words, register_words
@@ -311,11 +312,10 @@ def _read_trained(paths: list[Path]) -> dict[str, Any]:
     """The data of trained networks for the page, if there are any."""
     if not paths:
         return {}
-    from krohn.lab.experiments.store import parse_text
+    from krohn.lab.experiments.store import Store
 
-    files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
-    parsed = [parse_text(file) for file in files]
-    if not parsed:
+    stores = [Store(path, writable=False) for path in paths]
+    records = [record for store in stores for record in store.records()]
+    if not records:
         raise InvalidInput(f"--results must name files that krohn results export wrote; none in {paths[0]}")
-    records = [record for part, _ in parsed for record in part]
-    return {"results": results_view(records, [member for _, part in parsed for member in part])}
+    return {"results": results_view(records, [member for store in stores for member in store.members()])}

@@ -11,8 +11,9 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.files import COMPILED, EXPORT, TRAINED, Folder, json_bytes, path_of, read_json, require, short
 from krohn.base.plugins import Plugins, instance_of
 from krohn.base.portable import at_least
+from krohn.base.typed import plainly
 from krohn.check.ground import Verdict
-from krohn.errors import InvalidInput, UnknownName, Unsupported, plainly
+from krohn.errors import InvalidInput, UnknownName, Unsupported
 from krohn.exporting import hugging_face, onnx_graph
 from krohn.exporting.exported import Exported, Exports
 from krohn.exporting.from_compiled import (

@@ -3,12 +3,10 @@
 The folder holds ``model.safetensors`` (matrices) and ``krohn.json`` (their meaning).
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import cache
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -36,10 +34,10 @@ from krohn.base.files import (
 from krohn.base.notebook import html_table
 from krohn.errors import InvalidFile, InvalidInput, counted
 from krohn.network.forward import run
-from krohn.network.layout import Channel, HeadMeaning, Layout
-from krohn.network.operations import AttentionOperation, PositionMap
+from krohn.network.layout import Layout
 from krohn.network.plain_words import head_words
-from krohn.network.program import Meaning, Program, ProgramLayer
+from krohn.network.program import Meaning, Program
+from krohn.network.program_file import built, from_json, plain, program_from_json, program_to_json
 from krohn.network.transformer import OUTER, Head, Layer, Mlp, Transformer
 
 METHODS = ("scan", "cascade", "paper", "grid", "features", "wide")
@@ -182,140 +180,6 @@ def _mismatches(net: CompiledNetwork) -> Iterable[str]:
         yield f"the layout names registers the program does not have: {', '.join(sorted(named - known))}"
 
 
-# A program as JSON and back, strict in both directions: unknown keys and wrong types are refused.
-
-# Values from a file as the types that a dataclass declares: errors name anything else.
-
-
-Kind = TypeVar("Kind")
-
-MAX_INTEGER = 2**53
-"""Registers hold integers that are exact in every float format of the checker."""
-
-
-def built(
-    kind: Callable[..., Kind], payload: object, called: str = "", optional: tuple[str, ...] = ()
-) -> Kind:
-    """A dataclass from an object with its fields; errors call it by this name, its fields by theirs alone."""
-    hints, name = _hints(kind), called or getattr(kind, "__name__", "item")
-    data = require_keys(payload, hints.keys() - set(optional), name, optional)
-    place = "" if called else f"{name}."
-    return kind(**{key: fitted(value, hints[key], f"{place}{key}") for key, value in data.items()})
-
-
-def built_from_list(kind: Callable[..., Kind], payload: object) -> Kind:
-    """A dataclass from a list of its fields in order."""
-    hints = _hints(kind)
-    name = getattr(kind, "__name__", "item")
-    if not isinstance(payload, list) or len(payload) != len(hints):
-        raise InvalidFile(f"{name} must be a list of {', '.join(hints)}; got {shown(payload)}")
-    values = zip(hints.items(), payload, strict=True)
-    return kind(*(fitted(value, hint, f"{name}.{key}") for (key, hint), value in values))
-
-
-@cache
-def _hints(kind: Callable[..., Any]) -> dict[str, Any]:
-    result = get_type_hints(kind)
-    return {item.name: result[item.name] for item in fields(kind)}  # type: ignore[arg-type]
-
-
-def fitted(value: object, annotation: Any, where: str = "a value") -> Any:
-    """The value if it is of the type; lists become tuples, integers floats where a float is wanted.
-
-    ``where`` is what errors call it.
-    """
-    origin, options = get_origin(annotation), get_args(annotation)
-    if annotation is Meaning:
-        return meaning_from_json(value)
-    if annotation in (Channel, HeadMeaning):
-        return built_from_list(annotation, value)
-    if is_dataclass(annotation):
-        called = "a layer of the program" if annotation is ProgramLayer else ""
-        return built(annotation, value, called)  # type: ignore[arg-type]
-    if annotation in (AttentionOperation, PositionMap):
-        return _operation({kind.__name__: kind for kind in options}, value)
-    if origin in (Union, UnionType):
-        (inner,) = (option for option in options if option is not NoneType)
-        return None if value is None else fitted(value, inner, where)
-    if origin is tuple:
-        if not isinstance(value, list):
-            raise InvalidFile(f"{where} must be a list; got {shown(value)}")
-        parts = options[:1] * len(value) if options[-1] is Ellipsis else options
-        if len(value) != len(parts):
-            raise InvalidFile(f"{where} must be a list of {len(parts)}; got {shown(value)}")
-        return tuple(fitted(item, part, where) for item, part in zip(value, parts, strict=True))
-    good = {
-        int: type(value) is int and abs(value) <= MAX_INTEGER,
-        float: type(value) in (int, float),
-        str: isinstance(value, str) and value.isprintable(),
-    }.get(annotation, origin is Literal and isinstance(value, str) and value in options)
-    if not good:
-        raise InvalidFile(f"{where} must be {_wanted(annotation)}; got {shown(value)}")
-    return float(value) if annotation is float else value  # type: ignore[arg-type]
-
-
-MOST_NESTED = 8
-"""Meanings inside meanings: krohn's own go four deep."""
-
-
-def meaning_from_json(payload: object, depth: int = 0) -> Meaning:
-    """What a register means, from its kind and fields; anything else is refused."""
-    hints = _hints(Meaning)
-    data = dict(require_keys(payload, ("kind",), "a register's meaning", optional=hints))
-    inner = data.pop("of", [])
-    if not isinstance(inner, list) or depth > MOST_NESTED:
-        raise InvalidFile(f"of must be a list of meanings, at most {MOST_NESTED} deep; got {shown(inner)}")
-    of = tuple(meaning_from_json(each, depth + 1) for each in inner)
-    return Meaning(
-        **{key: fitted(value, hints[key], f"a meaning's {key}") for key, value in data.items()}, of=of
-    )
-
-
-def _wanted(annotation: Any) -> str:
-    if get_origin(annotation) is Literal:
-        return f"one of {', '.join(get_args(annotation))}"
-    return {int: "an integer of at most 53 bits", float: "a number", str: "a printable string"}[annotation]
-
-
-def program_to_json(program: Program) -> dict[str, Any]:
-    """Plain lists, strings and integers; places, before the rest, only where there are some."""
-    whole = plain(program)
-    places = whole.pop("places")
-    return {"places": places, **whole} if places else whole
-
-
-def program_from_json(payload: object) -> Program:
-    """The program, validated; a malformed one raises ``InvalidFile``."""
-    try:
-        return built(Program, payload, "program", optional=("places",))
-    except InvalidFile:
-        raise
-    except InvalidInput as error:
-        raise InvalidFile(str(error)) from error
-
-
-def plain(value: Any) -> Any:
-    """Lists for tuples, channels and heads, objects for other dataclasses; operations with their kind."""
-    if isinstance(value, tuple):
-        return [plain(item) for item in value]
-    if isinstance(value, Meaning):
-        return value.to_json()
-    if not is_dataclass(value):
-        return value
-    parts = {item.name: plain(getattr(value, item.name)) for item in fields(value)}
-    if isinstance(value, Channel | HeadMeaning):
-        return list(parts.values())
-    kind = {"operation": type(value).__name__} if isinstance(value, AttentionOperation | PositionMap) else {}
-    return {**kind, **parts}
-
-
-def _operation(kinds: dict[str, Any], payload: object) -> Any:
-    given = payload.get("operation") if isinstance(payload, dict) else payload
-    if not isinstance(payload, dict) or not isinstance(given, str) or given not in kinds:
-        raise InvalidFile(f"an operation must be one of {', '.join(kinds)}; got {shown(given)}")
-    return built(kinds[given], {key: value for key, value in payload.items() if key != "operation"})
-
-
 MODEL, MEANING = "model.safetensors", KEYS[COMPILED]
 VERSION = 1
 FIELDS = {"krohn", "automaton", "digest", "method", "length", "mask", "program", "layout", "shape"}
@@ -345,17 +209,17 @@ def load(directory: str | Path) -> CompiledNetwork:
     _must_exist(folder / MODEL)
     tensors = read_tensors(folder / MODEL)
     try:
-        target = fitted(payload.get("target", "state"), Target, "target")
+        target = from_json(payload.get("target", "state"), Target, "target")
         automaton = with_target(stored_automaton(payload), target)
         program = None if payload["program"] is None else program_from_json(payload["program"])
-        fitted(payload["mask"], Literal["causal"], "mask")
+        from_json(payload["mask"], Literal["causal"], "mask")
         network = transformer_from(tensors, payload["shape"])
         if type(payload["length"]) is not int or network.max_length != payload["length"]:
             given = shown(payload["length"])
             raise InvalidFile(f"length must be {network.max_length}, as the positions say; got {given}")
         layout = built(Layout, payload["layout"], "layout", optional=("registers",))
-        method = fitted(payload["method"], str, "method")
-        proved = fitted(payload.get("proved"), Format | None, "proved")
+        method = from_json(payload["method"], str, "method")
+        proved = from_json(payload.get("proved"), Format | None, "proved")
         return CompiledNetwork(network, automaton, method, program, layout, proved=proved)
     except InvalidFile as error:
         raise InvalidFile(f"{short(folder)}: {error}") from error
@@ -401,7 +265,7 @@ def _layer_from(tensors: Tensors, index: int, heads: int, depth: int) -> Layer:
 
 def _shape(payload: object, tensors: int) -> list[tuple[int, int]]:
     """The layers; there cannot be more than tensors."""
-    sizes: list[tuple[int, int]] = list(fitted(payload, tuple[tuple[int, int], ...], "shape"))
+    sizes: list[tuple[int, int]] = list(from_json(payload, tuple[tuple[int, int], ...], "shape"))
     if not all(heads >= 0 and depth >= 1 for heads, depth in sizes):
         raise InvalidFile("shape must list [heads, MLP matrices] per layer, at least 0 and 1 of them")
     if sum(4 * heads + 2 * depth for heads, depth in sizes) > tensors:

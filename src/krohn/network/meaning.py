@@ -11,9 +11,10 @@ from typing import Any
 
 from krohn.base.files import write_json
 from krohn.errors import InvalidInput, counted
-from krohn.network.compiled import CompiledNetwork, plain
+from krohn.network.compiled import CompiledNetwork
 from krohn.network.plain_words import head_words, register_titles, register_words
 from krohn.network.program import Program, Register
+from krohn.network.program_file import plain
 
 Json = dict[str, Any]
 Titles = Mapping[str, str]

@@ -10,10 +10,11 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.files import check_output, path_of
 from krohn.base.portable import float_name
+from krohn.base.typed import plainly
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.files.folders import shown
 from krohn.check.rules import unanswered
-from krohn.errors import InvalidInput, plainly
+from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.stock import named_tokens
 from krohn.proving.claims import Question

@@ -1,8 +1,10 @@
 """Records that were never run, for tests of the store."""
 
+from pathlib import Path
 from typing import Any
 
 from krohn.lab.experiments.record import Member, Record
+from krohn.lab.experiments.store import Store
 
 
 def record(run_id: str = "aa", replicate: int = 0, **changes: Any) -> Record:
@@ -34,3 +36,9 @@ def member(run_id: str = "aa", **changes: Any) -> Member:
         "label": {"task": "C2", "depth": 1},
     }
     return Member(**(values | changes))
+
+
+def read_results(path: Path) -> tuple[list[Record], list[Member]]:
+    """The records and memberships in a file of results."""
+    with Store(path, writable=False) as store:
+        return store.records(), store.members()

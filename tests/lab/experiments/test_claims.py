@@ -96,7 +96,7 @@ VALUES |= {"long training": ("residual and attention .1", "residual .1")}
 
 
 def test_without_records_nothing_is_reached(tmp_path: Path) -> None:
-    with Store(tmp_path / "empty.sqlite") as store:
+    with Store(tmp_path / "empty") as store:
         verdicts = claims.judged(store)
     assert len(verdicts) == 22
     assert {word for word, _ in verdicts.values()} == {NOT_REACHED}
@@ -178,7 +178,7 @@ def test_runs_at_the_scale_of_the_paper_come_from_the_store(tmp_path: Path) -> N
     metrics = {"accuracy": 0.9, "test": {"accuracy": 0.9, "sequence_accuracy": 0.0}}
     plan = EXPERIMENTS["depth"].plan(Scale.PAPER)
     ids = [run.config.run_id for run in plan]
-    with Store(tmp_path / "results.sqlite") as store:
+    with Store(tmp_path / "results") as store:
         store.put(
             [record(name, config=config, metrics=metrics) for name in ids],
             [member(name, scale="paper", label=run.label) for name, run in zip(ids, plan, strict=True)],

@@ -99,7 +99,7 @@ def test_every_run_is_finished_once_though_a_node_dies(cluster: Any, tmp_path: P
         nonlocal streamed
         for _ in range(1200):
             tried = [row for row in begun(attempts) if row[0] == str(HANGING)]
-            with Store(tmp_path / "store.sqlite", writable=False) as seen:
+            with Store(tmp_path / "store", writable=False) as seen:
                 streamed = len(seen.records())
             if tried and streamed:
                 break
@@ -108,7 +108,7 @@ def test_every_run_is_finished_once_though_a_node_dies(cluster: Any, tmp_path: P
         cluster.remove_node(victim, allow_graceful=False)
 
     options = SweepOptions(engine="ray", device="cpu", directory=tmp_path)
-    with Store(tmp_path / "store.sqlite") as store:
+    with Store(tmp_path / "store") as store:
         killer = threading.Thread(target=kill_the_node_of_the_hanging_run)
         killer.start()
         report = sweep(LONGER, Scale.SMOKE, store, options, work=counted)
@@ -116,6 +116,7 @@ def test_every_run_is_finished_once_though_a_node_dies(cluster: Any, tmp_path: P
         assert all(row.status == "done" for row in store.records())
     killer.join()
     assert 0 < streamed < len(keys)
+    assert len([*(tmp_path / "store").glob("*.jsonl")]) > 1, "each worker writes a file of its own"
     places = [place for run, place in begun(attempts) if run == str(HANGING)]
     assert len(places) == len(set(places)) == 2, "the run must be begun again on the other node"
     assert (report.runs, report.done) == (RUNS, RUNS - 1)

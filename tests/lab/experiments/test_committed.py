@@ -31,9 +31,7 @@ def test_a_fresh_checkout_shows_its_results_and_writes_nothing(
     assert payload["done"] >= 4
     assert {row["task"] for row in payload["table"]} == {"C2", "A5", "S5"}
     assert [Path(path).name for path in payload["figures"]] == ["curves-small.png", "curves-small.svg"]
-    assert captured.err.startswith(
-        f"from {ROOT / 'results' / 'curves-small.jsonl'}; runs/results.sqlite does"
-    )
+    assert captured.err.startswith(f"from {ROOT / 'results' / 'curves-small.jsonl'}; runs/results does")
     assert f"{payload['done']} of {payload['runs']} runs done, 0 begun" in captured.err
     assert list(tmp_path.iterdir()) == []
     assert run(["reproduce", "curves", "--show"]) == 2
@@ -47,14 +45,14 @@ def test_an_installed_package_says_what_to_do(
     monkeypatch.setattr(stored_runs, "FOLDERS", (Path("results"),))
     assert run(["reproduce", "curves", "--scale", "small", "--show"]) == 2
     line = capsys.readouterr().err
-    assert line.startswith("error: there must be results to show; there is no store runs/results.sqlite and")
-    assert line.endswith("run krohn reproduce curves --scale small, or krohn results import FILE\n")
+    assert line.startswith("error: there must be results to show; there is no store runs/results and")
+    assert line.endswith("run krohn reproduce curves --scale small, or name a store: --store FOLDER\n")
 
 
 def test_a_store_that_was_named_is_not_replaced_by_the_checkout(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = tmp_path / "mine.sqlite"
+    store = tmp_path / "mine"
     assert run(["reproduce", "curves", "--scale", "small", "--show", "--store", str(store)]) == 2
     assert "a store must exist to be read" in capsys.readouterr().err
 

@@ -15,9 +15,9 @@ from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.experiment import PlannedRun, ResultCell, Selection, cells_of
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.record import Record, survivor
-from krohn.lab.experiments.store import Store, export_text, import_text, parse_text
+from krohn.lab.experiments.store import Store, export_text
 from krohn.lab.experiments.summary import best_of, caption_of, mean_and_error, mean_series
-from lab.experiments.made_up_records import member, record
+from lab.experiments.made_up_records import member, read_results, record
 from lab.experiments.quick_experiment import quick_run
 
 WHOLE = {"steps": 10, "optimizer": {"batch": 4, "lr": [0.1, 0.2]}, "task": {"spec": "C2", "length": 5}}
@@ -29,7 +29,7 @@ def test_text_keeps_every_character_that_a_name_may_have(mark: str, tmp_path: Pa
     with Store(tmp_path / "one") as one, Store(tmp_path / "two") as two:
         one.put([record("a", config={"spec": mark * 2})], [member("a", label=label)])
         export_text(one, tmp_path / "text")
-        import_text(two, tmp_path / "text")
+        two.put(*read_results(tmp_path / "text"))
         assert [dict(result.label) for result in two.members()] == [label]
         assert two.records() == one.records()
         export_text(two, tmp_path / "again")
@@ -39,22 +39,22 @@ def test_text_keeps_every_character_that_a_name_may_have(mark: str, tmp_path: Pa
 def test_half_a_character_is_refused_with_its_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """JSON can spell it, but no file in UTF-8 and no database can hold it."""
+    """JSON can spell it, but no file in UTF-8 can hold it."""
     path = tmp_path / "text"
     path.write_text('{"krohn-results":1}\n{"config":"a","value":{"spec":"\\ud800"}}\n')
     with pytest.raises(InvalidFile, match="line 2"):
-        parse_text(path)
-    assert krohn(["results", "import", str(path), "--store", str(tmp_path / "store.sqlite")]) == 2
+        read_results(path)
+    assert krohn(["results", "list", "--store", str(path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_a_blank_line_is_no_record_and_a_last_newline_is_no_line(tmp_path: Path) -> None:
     path = tmp_path / "text"
     path.write_text('{"krohn-results":1}')
-    assert parse_text(path) == ([], [])
+    assert read_results(path) == ([], [])
     path.write_text('{"krohn-results":1}\n\n{"krohn-results":1}\n')
     with pytest.raises(InvalidFile, match="line 2"):
-        parse_text(path)
+        read_results(path)
 
 
 def pool(seed: int) -> list[Record]:
@@ -199,7 +199,7 @@ def test_a_broken_file_of_results_is_one_line_on_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run_id = EXPERIMENTS["depth"].plan(Scale.SMOKE)[0].config.run_id
-    store = tmp_path / "store.sqlite"
+    store = tmp_path / "store"
     with Store(store) as result:
         result.put([record(run_id, config={})], [member(run_id)])
     assert krohn(["reproduce", "depth", "--scale", "smoke", "--store", str(store), "--show"]) == 2

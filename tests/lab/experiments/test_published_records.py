@@ -14,8 +14,8 @@ import pytest
 from krohn.cli.app import COMMANDS
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.single_run import PARTS, TEST_WORDS, digest_of
-from krohn.lab.experiments.store import parse_text
 from krohn.lab.training.config import RunConfig
+from lab.experiments.made_up_records import read_results
 
 ROOT = Path(__file__).parents[3]
 SOURCES: dict[str, str] = json.loads((ROOT / "results" / "sources.json").read_text())
@@ -36,7 +36,7 @@ def test_the_digest_covers_sources_that_are_there() -> None:
 def test_every_record_has_test_words_and_known_sources() -> None:
     used = set()
     for file in sorted((ROOT / "results").glob("*.jsonl")):
-        records, members = parse_text(file)
+        records, members = read_results(file)
         assert records
         assert {record.run_id for record in records} == {member.run_id for member in members}
         configs = {record.run_id: record.config for record in records}
@@ -67,7 +67,7 @@ def disagreement(record: Record, config: RunConfig) -> str:
 
 
 def test_a_record_changed_by_hand_is_found() -> None:
-    record = parse_text(ROOT / "results" / "depth-small.jsonl")[0][0]
+    record = read_results(ROOT / "results" / "depth-small.jsonl")[0][0]
     config = RunConfig.from_dict(record.config)
     test = {**record.metrics["test"], "accuracy": 0.995}
     assert disagreement(record, config) == ""

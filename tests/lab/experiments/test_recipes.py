@@ -16,10 +16,10 @@ from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth, generalization, incomplete, indirect
 from krohn.lab.experiments.recipes.depth import solved_letters
 from krohn.lab.experiments.settings import TASKS
-from krohn.lab.experiments.store import parse_text
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.architectures.lstm import LstmConfig
 from krohn.lab.tasks.batches import task_reasons
+from lab.experiments.made_up_records import read_results
 
 PAPER_S = ["depth", "curves", "stability", "attention", "indirect", "incomplete"]
 PAPER_S += ["ood", "length", "positions"]
@@ -303,7 +303,7 @@ def test_runs_that_are_published_are_planned_under_the_same_ids() -> None:
     planned = {run.config.run_id: run.label for run in depth.plan(Scale.SMALL)}
     assert planned["be9ea03f97a6e36e"] == {"task": "D6", "depth": 8, "sheet": "Muon"}
     assert planned["af8e7de99e197e30"] == {"task": "S5", "depth": 8, "sheet": "Muon"}
-    _, members = parse_text(Path(__file__).parents[3] / "results" / "depth-small.jsonl")
+    _, members = read_results(Path(__file__).parents[3] / "results" / "depth-small.jsonl")
     others = [dict(member.label) for member in members if planned.get(member.run_id) != member.label]
     assert others == [{"task": "D8", "depth": 8, "words": "whole"}], "from before there was one recipe"
 

@@ -70,13 +70,13 @@ def test_all_run_at_smoke_and_their_results_can_be_handled(
             undrawn.setitem(EXPERIMENTS, name, replace(experiment, draw=lambda cells, caption: {}))
         the_depth_table_has_the_promised_keys(tmp_path, capsys)
         the_table_is_printed_for_people(tmp_path, capsys)
-    results_can_be_listed_shown_exported_imported_and_merged(tmp_path, tmp_path / "out", capsys)
+    results_can_be_listed_shown_and_exported(tmp_path, tmp_path / "out", capsys)
 
 
 def an_experiment_runs_and_can_be_shown_again(
     name: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = ["--store", str(folder / "results.sqlite"), "--scale", "smoke"]
+    store = ["--store", str(folder / "results"), "--scale", "smoke"]
     result = krohn(capsys, "reproduce", name, *store, "--device", "cpu", "--checkpoints", "none")
     assert result["runs"] == result["done"] > 0
     assert result["errors"] == []
@@ -98,7 +98,7 @@ def an_experiment_runs_and_can_be_shown_again(
 
 
 def the_depth_table_has_the_promised_keys(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    store = ["--store", str(folder / "results.sqlite")]
+    store = ["--store", str(folder / "results")]
     table = krohn(capsys, "reproduce", "depth", *store, "--show")["table"]
     assert {(row["task"], row["depth"]) for row in table} == {
         (task, depth) for task in ("Grid4", "S5") for depth in (1, 2)
@@ -111,13 +111,13 @@ def the_depth_table_has_the_promised_keys(folder: Path, capsys: pytest.CaptureFi
 
 
 def the_table_is_printed_for_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["reproduce", "indirect", "--store", str(folder / "results.sqlite"), "--show"]) == 0
+    assert run(["reproduce", "indirect", "--store", str(folder / "results"), "--show"]) == 0
     captured = capsys.readouterr()
     assert "the paper: at least 99.6% in every column; LSTM 100%" in captured.out
     assert "99.60%" in captured.out
     runs = len(EXPERIMENTS["indirect"].plan(Scale.SMOKE))
     assert f"{runs} of {runs} runs done" in captured.err
-    store = ["--store", str(folder / "results.sqlite"), "--show", "--markdown"]
+    store = ["--store", str(folder / "results"), "--show", "--markdown"]
     assert run(["reproduce", "depth", *store]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[:2] == ["| task | L = 1 | L = 2 |", "| --- | --- | --- |"]
@@ -133,10 +133,10 @@ def the_table_is_printed_for_people(folder: Path, capsys: pytest.CaptureFixture[
     assert {line.count("|") for line in rows} == {lines[0].count("|")}
 
 
-def results_can_be_listed_shown_exported_imported_and_merged(
+def results_can_be_listed_shown_and_exported(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = str(folder / "results.sqlite")
+    store = str(folder / "results")
     listed = krohn(capsys, "results", "list", "--store", store)
     assert {row["experiment"] for row in listed["runs"]} == set(EXPERIMENTS)
     first = listed["runs"][0]
@@ -157,15 +157,13 @@ def results_can_be_listed_shown_exported_imported_and_merged(
         "--store",
         store,
     )
-    other = str(tmp_path / "other.sqlite")
+    other = text
     deep = sum(row["replicates"] for row in listed["runs"] if row["experiment"] == "depth")
-    assert krohn(capsys, "results", "import", text, "--store", other)["records"] == deep >= 24
+    assert krohn(capsys, "results", "list", "--store", other)["records"] == deep >= 24
     copied = krohn(capsys, "reproduce", "depth", "--store", other, "--show")
     original = krohn(capsys, "reproduce", "depth", "--store", store, "--show")
     assert copied["table"] == original["table"]
     assert Path(copied["figure"]).read_bytes() == Path(original["figure"]).read_bytes()
-    merged = krohn(capsys, "results", "merge", store, "--store", other)
-    assert (merged["records"], merged["conflicts"]) == (listed["records"], [])
     for arguments in (["list"], ["show", first["run"]]):
         assert run(["results", *arguments, "--store", store]) == 0
         assert first["run"] in capsys.readouterr().out
@@ -292,37 +290,18 @@ def test_partial_runs_are_counted_starred_and_explained(
     assert (listed["done"], listed["replicates"]) == (1, 2)
 
 
-def test_merge_and_import_count_what_is_new_and_tell_what_disagrees(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    here, there, text = (tmp_path / name for name in ("here", "there", "there.jsonl"))
-    with Store(here) as store:
-        store.put([record("aa"), record("ab")])
-    with Store(there) as store:
-        store.put([record("aa", metrics={"accuracy": 0.9}), record("b"), record("c")])
-    krohn(capsys, "results", "export", "--out", str(text), "--store", str(there))
-    for arguments in (["import", str(text)], ["merge", str(there)]):
-        copy = tmp_path / arguments[0]
-        copy.write_bytes(here.read_bytes())
-        assert run(["results", *arguments, "--store", str(copy), "--json"]) == 0
-        captured = capsys.readouterr()
-        assert json.loads(captured.out)["records"] == 4
-        assert "run aa: two different results of 1 replicate" in captured.err
-    assert krohn(capsys, "results", "merge", str(there), "--store", str(here))["added"] == 2
-    assert "known: aa, ab" in refused(capsys, "results", "show", "a", "--store", str(here))
-
-
-def test_a_source_that_cannot_be_read_leaves_the_store_unmade(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with Store(tmp_path / "good") as store:
-        store.put([record()])
-    (tmp_path / "bad").write_text("no results")
-    place = ["--store", str(tmp_path / "new")]
-    both = [str(tmp_path / "good"), str(tmp_path / "bad")]
-    assert "intact SQLite file" in refused(capsys, "results", "merge", *both, *place)
-    assert "line 1" in refused(capsys, "results", "import", str(tmp_path / "bad"), *place)
-    assert not (tmp_path / "new").exists()
+def test_a_list_tells_what_disagrees(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, accuracy in (("here", 0.9), ("there", 0.5)):
+        with Store(tmp_path / name) as store:
+            store.put([record("aa", metrics={"accuracy": accuracy}), record(name)], [member("aa")])
+        for number, file in enumerate((tmp_path / name).iterdir()):
+            (tmp_path / "both").mkdir(exist_ok=True)
+            file.rename(tmp_path / "both" / f"{name}-{number}.jsonl")
+    assert run(["results", "list", "--store", str(tmp_path / "both"), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["records"] == 3
+    assert "run aa: two different results of 1 replicate" in captured.err
+    assert "known: aa, here" in refused(capsys, "results", "show", "zz", "--store", str(tmp_path / "both"))
 
 
 def test_nothing_is_run_when_there_is_no_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -337,13 +316,13 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path, capsys: pytest.Capture
     assert "one of smoke, small, paper" in refused(capsys, "reproduce", "depth", "--scale", "huge", *place)
     assert "one of local, ray" in refused(capsys, "reproduce", "depth", "--engine", "slurm", *place)
     assert "task must be one of Grid4;" in refused(capsys, "reproduce", "depth", "--only", "S9", *place)
-    assert "there is no file" in refused(
+    assert "there is no folder" in refused(
         capsys, "reproduce", "depth", "--show", "--store", str(tmp_path / "no")
     )
     (tmp_path / "broken").write_bytes(b"not a store" * 100)
     broken = ["--store", str(tmp_path / "broken")]
-    assert "intact SQLite file" in refused(capsys, "reproduce", "depth", *broken)
-    assert "intact SQLite file" in refused(capsys, "results", "list", *broken)
+    assert "a store must be a folder" in refused(capsys, "reproduce", "depth", *broken)
+    assert "each line must be a record" in refused(capsys, "results", "list", *broken)
     with Store(tmp_path / "s"):
         pass
     assert "start of one id; got 'ff'" in refused(capsys, "results", "show", "ff", *place)
@@ -381,5 +360,5 @@ def test_names_with_commas_are_kept_whole(text: str, names: tuple[str, ...]) -> 
 def test_a_refused_selection_leaves_no_store(tmp_path: Path) -> None:
     for only, where in (("Nope", ()), ("", "depth=four"), ("", "layers=4")):
         with pytest.raises(KrohnError, match=r"must be one of|differ in"):
-            functions.reproduce("depth", store=tmp_path / "runs" / "results.sqlite", only=only, where=where)
+            functions.reproduce("depth", store=tmp_path / "runs" / "results", only=only, where=where)
     assert list(tmp_path.iterdir()) == []

@@ -1,6 +1,6 @@
 """The store keeps every record once, and no failure costs a record."""
 
-import sqlite3
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from krohn.errors import InvalidFile, InvalidInput
 from krohn.lab.experiments.record import Record, conflict_lines, survivor
-from krohn.lab.experiments.store import APPLICATION_ID, Store, StoreUnwritable
+from krohn.lab.experiments.store import Store, StoreUnwritable
 from lab.experiments.made_up_records import member, record
 
 
 def test_what_is_put_comes_back_after_closing(tmp_path: Path) -> None:
-    path = tmp_path / "deep" / "store.sqlite"
+    path = tmp_path / "deep" / "store"
     rows = [record("b", 1), record("a", 0), record("b", 0, status="partial")]
     with Store(path) as store:
         store.put(rows, [member("a"), member("b", label={"task": "S5", "depth": 2})])
@@ -177,85 +177,112 @@ def test_merging_parts_gives_the_whole(
         assert len(left.records()) == len(set(keys))
 
 
-def test_a_store_from_a_newer_krohn_is_refused_untouched(tmp_path: Path) -> None:
+def only_file(store: Path) -> Path:
+    (file,) = store.glob("*.jsonl")
+    return file
+
+
+@pytest.mark.parametrize("writable", [True, False])
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (b'{"krohn-results":2}\n', "line 7: format 2 was written by a newer krohn: update krohn"),
+        (b"\xff\xfe\n", "readable text file"),
+        (b'{"photos":1}\n', "line 7: the line is of an unknown kind"),
+        (b'{"result":{"run_id":"zz"}}\n', "line 7: KeyError 'zz'"),
+        (b"{\n", "line 7: it must be JSON"),
+    ],
+)
+def test_a_broken_line_is_refused_in_one_line_and_left_as_it_is(
+    tmp_path: Path, damage: bytes, says: str, writable: bool
+) -> None:
     path = tmp_path / "s"
     with Store(path) as store:
-        store.put([record()])
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA user_version=2")
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(InvalidFile, match="has 2, made by a newer krohn: update krohn"):
-        Store(path)
-    assert path.read_bytes() == before
+        store.put([record("run", replicate) for replicate in range(3)])
+    data = only_file(path).read_bytes() + damage
+    only_file(path).write_bytes(data)
+    with pytest.raises(InvalidFile, match=re.escape(says)) as caught:
+        Store(path, writable=writable)
+    assert "\n" not in str(caught.value)
+    assert only_file(path).read_bytes() == data
 
 
-def test_a_database_of_another_program_is_refused_untouched(tmp_path: Path) -> None:
-    path = tmp_path / "photos.sqlite"
-    connection = sqlite3.connect(path)
-    connection.execute("CREATE TABLE photos (name TEXT)")
-    connection.commit()
-    connection.close()
-    before = path.read_bytes()
-    with pytest.raises(InvalidFile, match="another program's"):
-        Store(path)
-    assert path.read_bytes() == before
+def test_a_torn_last_line_is_ignored_wherever_it_is_torn(tmp_path: Path) -> None:
+    """What a killed writer leaves: the lines before are whole; a later writer has its own file."""
+    whole = tmp_path / "whole"
+    with Store(whole) as store:
+        store.put([record("a")])
+        store.put([record("b")], [member("b")])
+    data = only_file(whole).read_bytes()
+    ends = [place for place in range(len(data)) if data[place : place + 1] == b"\n"]
+    first = next(end for end in ends if b'"result"' in data[:end])
+    for cut in (0, 5, first, *range(first + 1, len(data), 37), len(data) - 1):
+        torn = tmp_path / f"torn-{cut}"
+        torn.mkdir()
+        (torn / "killed.jsonl").write_bytes(data[:cut])
+        with Store(torn, writable=False) as store:
+            expected = ["a"] if first < cut < len(data) else []
+            assert [row.run_id for row in store.records()] == expected, cut
+        with Store(torn) as store:
+            store.put([record("b")])
+            assert [row.run_id for row in store.records()] == [*expected, "b"]
+        assert (torn / "killed.jsonl").read_bytes() == data[:cut]
 
 
-@pytest.mark.parametrize("damage", ["not a database at all" * 60, "header", "middle"])
-def test_a_corrupt_store_is_refused_in_one_line_and_left_as_it_is(tmp_path: Path, damage: str) -> None:
-    path = tmp_path / "s"
-    with Store(path) as store:
-        store.put([record("run", replicate) for replicate in range(60)])
-    data = bytearray(path.read_bytes())
-    if damage == "header":
-        data[:64] = b"\xff" * 64
-    elif damage == "middle":
-        data[4096 : 4096 * 3] = b"\x5a" * (4096 * 2)
-    else:
-        data = bytearray(damage.encode())
-    path.write_bytes(data)
-    for writable in (True, False):
-        with pytest.raises(InvalidFile, match="must be an intact SQLite file") as caught:
-            Store(path, writable=writable)
-        assert "\n" not in str(caught.value)
-    assert path.read_bytes() == data
+def test_a_line_that_another_process_is_writing_is_read_once_it_is_whole(tmp_path: Path) -> None:
+    with Store(tmp_path / "whole") as store:
+        store.put([record("a")])
+    data = only_file(tmp_path / "whole").read_bytes()
+    with Store(tmp_path / "s") as reader:
+        assert reader.records() == []
+        (tmp_path / "s" / "other.jsonl").write_bytes(data[:-20])
+        assert reader.records() == []
+        (tmp_path / "s" / "other.jsonl").write_bytes(data)
+        assert reader.records() == reader.of_run("a") == [record("a")]
 
 
 def test_a_full_disk_adds_nothing_and_loses_nothing(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
     path = tmp_path / "s"
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     with Store(path) as store:
         store.put([record("old")])
-        # SQLite's own page limit fails a write exactly as a full disk does: SQLITE_FULL in mid-transaction.
-        pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
-        store._connection.execute(f"PRAGMA max_page_count={pages + 1}")
+        before = only_file(path).read_bytes()
         big = [
             record("new", index, metrics={"accuracy": 0.5, "curve": [0.123456789] * 2000})
             for index in range(50)
         ]
-        with pytest.raises(StoreUnwritable, match="is full; nothing was added, nothing is lost") as caught:
-            store.put(big)
+        try:  # a write fails in the middle, as on a full disk
+            resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 9_000, limits[1]))
+            with pytest.raises(StoreUnwritable, match="nothing was added, nothing is lost") as caught:
+                store.put(big)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert "\n" not in str(caught.value)
         assert store.records() == [record("old")]
-        store._connection.execute("PRAGMA max_page_count=100000")
+        assert only_file(path).read_bytes() == before
         store.put(big)
     with Store(path) as store:
         assert len(store.records()) == 51
 
 
-def test_a_store_opened_for_reading_refuses_to_be_written(tmp_path: Path) -> None:
+def test_a_store_opened_for_reading_refuses_to_be_written_and_does_not_change(tmp_path: Path) -> None:
     path = tmp_path / "s"
     with Store(path) as store:
         store.put([record()])
-    with Store(path, writable=False) as store, pytest.raises(StoreUnwritable, match="must be writable"):
-        store.put([record("b")])
+        with Store(path, writable=False) as seen:
+            with pytest.raises(StoreUnwritable, match="must be writable"):
+                seen.put([record("b")])
+            store.put([record("c")])
+            assert seen.records() == [record()]
     with Store(path) as store:
-        assert store.records() == [record()]
+        assert store.records() == [record(), record("c")]
 
 
 def test_a_store_where_none_can_be_made_is_refused_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
     with pytest.raises(StoreUnwritable, match="give another with --store"):
-        Store(tmp_path)
+        Store(tmp_path / "file")
     with pytest.raises(InvalidFile, match="must exist to be read"):
         Store(tmp_path / "nothing", writable=False)
 
@@ -272,73 +299,59 @@ def test_a_store_left_by_a_killed_process_is_read_whole(tmp_path: Path) -> None:
         [sys.executable, "-c", script, str(path), str(Path(__file__).parents[2])], check=False
     )
     assert done.returncode == 9
-    with Store(path, writable=False) as store:
-        assert [row.run_id for row in store.records()] == ["a", "b"]
-    with Store(path) as store:
-        assert [row.run_id for row in store.records()] == ["a", "b"]
+    for writable in (False, True):
+        with Store(path, writable=writable) as store:
+            assert [row.run_id for row in store.records()] == ["a", "b"]
 
 
-@pytest.mark.parametrize("journal", ["delete", "wal"])
-def test_a_store_is_read_as_it_stands_though_another_process_is_writing(journal: str, tmp_path: Path) -> None:
-    """Also one with a write-ahead log, as stores had once."""
-    with Store(tmp_path / "s") as writer:
-        writer._connection.execute(f"PRAGMA journal_mode={journal}")
-        writer.put([record("a")])
-        with writer._transaction():
-            writer._put_record(record("b"))
-            with Store(tmp_path / "s", writable=False) as reader:
-                assert reader.records() == [record("a")]
-        with Store(tmp_path / "s", writable=False) as reader:
-            writer.put([record("c")])
-            assert reader.records() == [record("a"), record("b")]
-
-
-def test_a_store_in_a_read_only_folder_is_read_and_not_written(tmp_path: Path) -> None:
-    path = tmp_path / "folder" / "s"
-    with Store(path) as store:
-        store.put([record()])
-    path.parent.chmod(0o500)
-    try:
-        with Store(path, writable=False) as store:
-            assert store.records() == [record()]
-        assert [file.name for file in path.parent.iterdir()] == ["s"]
-    finally:
-        path.parent.chmod(0o700)
-
-
-def test_a_store_locked_by_another_process_is_one_line(tmp_path: Path) -> None:
-    with Store(tmp_path / "s") as here, Store(tmp_path / "s") as there:
-        there._connection.execute("PRAGMA busy_timeout=0")
-        # From its beginning: what a transaction has looked at must still hold when it writes.
-        with here._transaction(), pytest.raises(StoreUnwritable, match="held by another process"):
-            there.put([record()])
-        there.put([record()])
-        assert here.records() == [record()]
-
-
-def test_two_stores_on_one_file_write_in_turn(tmp_path: Path) -> None:
+def test_every_writer_has_a_file_of_its_own_and_sees_the_others(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as first, Store(tmp_path / "s") as second:
         for index in range(5):
             first.put([record("first", index)])
             second.put([record("second", index)])
+        assert first.records() == second.records()
         assert len(first.records()) == 10
+    assert len([*(tmp_path / "s").iterdir()]) == 2
 
 
-def test_a_store_that_another_process_makes_at_the_same_moment_is_taken_as_it_is(tmp_path: Path) -> None:
-    class Late(Store):
-        def _create(self) -> None:
-            with Store(self.path) as other:
-                other.put([record()])
-            super()._create()
+def test_a_writer_begins_another_file_where_one_grows_large(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("krohn.lab.experiments.store.LARGEST", 2_000)
+    rows = [record("run", index, metrics={"accuracy": 0.5, "curve": [0.5] * 300}) for index in range(5)]
+    with Store(tmp_path / "s") as store:
+        for row in rows:
+            store.put([row], [member("run")])
+    assert len([*(tmp_path / "s").iterdir()]) > 1
+    with Store(tmp_path / "s", writable=False) as store:
+        assert store.records() == rows
 
-    with Late(tmp_path / "s") as store:
-        assert store.records() == [record()]
+
+def test_files_of_two_stores_in_one_folder_are_one_store(tmp_path: Path) -> None:
+    """In any order; disagreement is found while reading."""
+    for name, accuracy in (("here", 0.9), ("there", 0.5)):
+        with Store(tmp_path / name) as store:
+            store.put([record("aa", metrics={"accuracy": accuracy}), record(name)], [member(name)])
+    joined = []
+    for order in (("1", "2"), ("2", "1")):
+        folder = tmp_path / "".join(order)
+        folder.mkdir()
+        for number, name in zip(order, ("here", "there"), strict=True):
+            (folder / f"{number}.jsonl").write_bytes(only_file(tmp_path / name).read_bytes())
+        with Store(folder, writable=False) as store:
+            joined.append(
+                (store.records(), store.members(), {conflict.run_id for conflict in store.conflicts})
+            )
+    assert joined[0] == joined[1]
+    assert [row.run_id for row in joined[0][0]] == ["aa", "here", "there"]
+    assert joined[0][2] == {"aa"}
 
 
-def test_the_file_says_whose_it_is(tmp_path: Path) -> None:
-    with Store(tmp_path / "s"):
-        pass
-    assert int.from_bytes((tmp_path / "s").read_bytes()[68:72], "big") == APPLICATION_ID
+def test_published_results_are_read_as_a_store() -> None:
+    folder = Path(__file__).parents[3] / "results"
+    with Store(folder, writable=False) as every, Store(folder / "curves-small.jsonl", writable=False) as one:
+        assert {row.key for row in one.records()} < {row.key for row in every.records()}
+        assert every.members("curves", "small") == one.members()
 
 
 @pytest.mark.parametrize(

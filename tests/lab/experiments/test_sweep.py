@@ -264,7 +264,7 @@ def test_partial_runs_and_weights_that_are_to_stay_keep_their_folder(tmp_path: P
         return tuple(replace(row, status="partial") for row in training_in_a_folder([])(job))
 
     for name, keep, work_of in (("cut", False, stopped), ("kept", True, training_in_a_folder([]))):
-        with Store(tmp_path / f"{name}.sqlite") as store:
+        with Store(tmp_path / f"store of {name}") as store:
             options = SweepOptions(directory=tmp_path / name, keep=keep)
             sweep(QUICK, Scale.SMOKE, store, options, work=work_of)
         assert len(list((tmp_path / name).iterdir())) == 4

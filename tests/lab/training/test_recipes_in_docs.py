@@ -6,9 +6,9 @@ from pathlib import Path
 from krohn.cli import train
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.store import parse_text
 from krohn.lab.training import typed_run
 from krohn.lab.training.config import RunConfig
+from lab.experiments.made_up_records import read_results
 
 ROOT = Path(__file__).parents[3]
 SECTION = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
@@ -28,6 +28,6 @@ def test_the_commands_are_cells_of_the_maps() -> None:
         (by_adamw, {"task": "C2", "depth": 2, "sheet": "whole words"}),
     ):
         assert [run.config for run in planned if run.label == label] == [config]
-    _, members = parse_text(ROOT / "results" / "depth-small.jsonl")
+    _, members = read_results(ROOT / "results" / "depth-small.jsonl")
     of_its_own = [member.run_id for member in members if member.label.get("words") == "whole"]
     assert of_its_own == [of_d8.run_id]

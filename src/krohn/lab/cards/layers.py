@@ -18,11 +18,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from krohn.base.typed import Misfit, Types, annotations
 from krohn.errors import InvalidInput, MissingDependency, UnknownName
 from krohn.lab import random_streams
 from krohn.lab.cards.harness import RAISED, Factory
 from krohn.lab.models.network import ModelConfig, Network, architecture, kinds, model_config
-from krohn.lab.training.field_types import Misfit, annotations, parse_as
 
 LONGEST = 100_000
 """Letters of a long word."""
@@ -180,7 +180,7 @@ def _own(name: str, kind: str, options: list[str], width: int) -> CardLayer:
                 f"got {option[:40]!r}"
             )
         try:
-            given[key] = parse_as(value, known[key])
+            given[key] = Types().parse(value, known[key])
         except Misfit as misfit:
             raise InvalidInput(f"{key} of {kind} must be {misfit}; got {value[:40]!r}") from misfit
     config = model_config(kind, **(SIZES.get(kind, _plain_size)(width) | given))

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from krohn.lab.experiments.experiment import PlannedRun
-from krohn.lab.experiments.record import Record
+from krohn.lab.experiments.record import Member, Record
+from krohn.lab.experiments.store import Store
 from krohn.lab.training.directory import lock
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ class Job:
         keep: whether to keep the weights in ``directory`` once the run is finished.
         progress: whether to show a bar on stderr.
         after: called with the outcome of the training.
+        store: where a worker of a cluster writes its records, too: a driver that dies loses none.
+        members: the cells that the run fills.
     """
 
     run: PlannedRun
@@ -38,6 +41,8 @@ class Job:
     keep: bool = False
     progress: bool = False
     after: Callable[["TrainResult"], object] | None = None
+    store: Path | None = None
+    members: tuple[Member, ...] = ()
 
     def seconds_left(self) -> float | None:
         """Time until the deadline, never negative; none without a deadline."""
@@ -155,5 +160,11 @@ def submit(ray: Any, job: Job, work: Work) -> Any:
 
 
 def _in_time(job: Job, work: Work) -> tuple[Any, ...]:
-    """Skips a task that reaches a worker after the deadline."""
-    return () if job.seconds_left() == 0 else work(job)
+    """Skips a task that reaches a worker after the deadline; the worker writes a file of its own."""
+    if job.seconds_left() == 0:
+        return ()
+    records = work(job)
+    if job.store is not None:
+        with Store(job.store) as store:
+            store.put(records, job.members)
+    return records

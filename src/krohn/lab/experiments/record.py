@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from krohn.base.files import shown
+from krohn.base.typed import fit_fields
 from krohn.errors import InvalidInput
-from krohn.lab.training.field_types import fit_fields
 
 # A diverged replicate had a non-finite loss: its last good state is its result; it is not rerun.
 STATUSES = ("partial", "diverged", "done")

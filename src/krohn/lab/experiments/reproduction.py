@@ -12,7 +12,7 @@ from krohn.lab.experiments.experiment import Row, Selection, cells_of
 from krohn.lab.experiments.names import parse_scale
 from krohn.lab.experiments.record import conflict_lines
 from krohn.lab.experiments.settings import DEPARTURES
-from krohn.lab.experiments.store import Store, store_of_text
+from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.stored_runs import committed_figures, committed_results
 from krohn.lab.experiments.summary import caption_of, markdown, shown
 from krohn.lab.experiments.sweep import SweepOptions, SweepReport, count_runs, sweep
@@ -146,7 +146,7 @@ def show_committed(name: str, scale: str, missing: Path, figures: Path | None, s
     """The committed results, unchanged; figures are redrawn only on request."""
     file = committed_results(name, scale, missing)
     say(f"from {file}; {missing} does not exist")
-    with store_of_text(file) as store:
+    with Store(file, writable=False) as store:
         result = reproduce(name, scale, store, figures=figures)
     return result if figures is not None else replace(result, figures=committed_figures(file, name, scale))
 

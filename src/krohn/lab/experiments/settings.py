@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, TypeVar
 
+from krohn.base.typed import annotations
 from krohn.lab.experiments.experiment import Label, PlannedRun
 from krohn.lab.experiments.names import Scale
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.training.config import RunConfig
-from krohn.lab.training.field_types import annotations
 from krohn.lab.training.settings import written_down
 
 # The 19 semiautomata of the paper, easiest to learn first as far as the text tells: memory, then abelian

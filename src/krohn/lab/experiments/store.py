@@ -1,10 +1,16 @@
-"""The embedded store of results: one SQLite file, written in whole transactions, and its text form."""
+"""The store of results: a folder of JSON lines, one file for each writer, merged by reading them.
 
-import json
-import sqlite3
+Nobody writes into the file of another, so nothing is locked: stores are joined by copying their files into
+one folder. A torn last line is ignored. A file that ``krohn results export`` wrote is a store to read, too.
+"""
+
+import os
+import re
+import socket
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, dataclass, field, fields
+from io import FileIO
+from itertools import count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -13,102 +19,61 @@ from krohn.base.files import check_output, parse_json, read_bytes, write_text
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.lab.experiments.record import Conflict, Member, Record, canonical, digest, survivor
 
-SCHEMA_VERSION = 1
-# "krhn" as a 32-bit integer: an SQLite file of another program is refused before a table is touched.
-APPLICATION_ID = 0x6B72686E
-
-_SCHEMA = """
-CREATE TABLE configs (run_id TEXT PRIMARY KEY, config TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE environments (digest TEXT PRIMARY KEY, environment TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE results (
-    run_id TEXT NOT NULL REFERENCES configs(run_id), replicate INTEGER NOT NULL,
-    seed INTEGER NOT NULL, status TEXT NOT NULL, sequences INTEGER NOT NULL, metrics TEXT NOT NULL,
-    environment TEXT NOT NULL REFERENCES environments(digest), code TEXT NOT NULL,
-    started TEXT NOT NULL, finished TEXT NOT NULL,
-    PRIMARY KEY (run_id, replicate)) WITHOUT ROWID;
-CREATE TABLE members (
-    experiment TEXT NOT NULL, scale TEXT NOT NULL, run_id TEXT NOT NULL, label TEXT NOT NULL,
-    PRIMARY KEY (experiment, scale, run_id, label)) WITHOUT ROWID;
-"""
-_UNWRITABLE = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")
-# In the order of the fields of a record.
-_SELECT = """
-SELECT r.run_id, r.replicate, r.seed, r.status, r.sequences, c.config, r.metrics, e.environment,
-       r.code, r.started, r.finished
-FROM results r JOIN configs c ON c.run_id = r.run_id JOIN environments e ON e.digest = r.environment
-"""
+FORMAT_VERSION = 1
+ENDING = ".jsonl"
+LARGEST = 32_000_000
+"""Bytes after which a writer begins another file: readers refuse files of more than twice as many."""
 
 
 class StoreUnwritable(KrohnError, OSError):
-    """The store cannot be written (full disk, read-only file); its content is unchanged."""
+    """The store cannot be written (full disk, read-only folder); its content is unchanged."""
+
+
+@dataclass
+class _Part:
+    """What is known of one file: how far it was read, and what its lines refer to."""
+
+    configs: dict[str, Any] = field(default_factory=dict)
+    environments: dict[str, Any] = field(default_factory=dict)
+    seen: int = 0
+    lines: int = 0
 
 
 class Store:
     """Runs by (run id, replicate) with config, seed, metrics, environment, code version, times and status.
 
-    Every method is one transaction. Opening refuses what is not a store of this version or older.
+    Of two records of one replicate the better one counts, in whatever order they are read. A store that may
+    be written sees what others have written meanwhile; one that is only read does not change.
+
+    Attributes:
+        conflicts: finished records that disagree, found while reading.
     """
 
     def __init__(self, path: Path, *, writable: bool = True) -> None:
-        self.path = path
-        # A store that is only read is a copy that does not change: each run is parsed once.
-        self._parsed: dict[str, list[Record]] | None = None if writable else {}
-        with _in_words(path):
-            self._connection = self._connect(writable)
-            try:
-                self._check(writable)
-            except BaseException:
-                self.close()
-                raise
-
-    def _connect(self, writable: bool) -> sqlite3.Connection:
+        self.path, self._writable = path, writable
+        self.conflicts: list[Conflict] = []
+        self._parts: dict[Path, _Part] = {}
+        self._records: dict[str, dict[int, Record]] = {}
+        self._members: dict[tuple[str, str, str, str], Member] = {}
+        self._file: FileIO | None = None
+        self._own = Path()
         if writable:
-            if self.path.exists() and not self.path.is_file():
-                raise StoreUnwritable(
-                    f"a store must be a regular file; {self.path} is not one: give another with --store"
-                )
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            return sqlite3.connect(self.path, timeout=60, isolation_level=None)
-        if not self.path.is_file():
+            self._make_folder()
+        elif not path.exists():
             raise InvalidFile(
-                f"a store must exist to be read; there is no file {self.path}: name another with --store, or "
+                f"a store must exist to be read; there is no folder {path}: name another with --store, or "
                 "make one with krohn reproduce"
             )
-        # A copy in memory, which SQLite makes of whole transactions, even while another process writes.
-        copy = sqlite3.connect(":memory:", isolation_level=None)
-        place = f"{self.path.absolute().as_uri()}?mode=ro"
-        with closing(sqlite3.connect(place, uri=True, timeout=60)) as opened:
-            opened.backup(copy)
-        return copy
+        self._read_more()
 
-    def _check(self, writable: bool) -> None:
-        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
-        owner = self._connection.execute("PRAGMA application_id").fetchone()[0]
-        empty = not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if owner != APPLICATION_ID and not (empty and owner == 0):
-            raise InvalidFile(
-                f"a store must be an SQLite file made by krohn; {self.path} is another program's"
-            )
-        if version > SCHEMA_VERSION:
-            raise InvalidFile(
-                f"a store must have schema version {SCHEMA_VERSION} or older; {self.path} has {version}, "
-                "made by a newer krohn: update krohn to read it"
-            )
-        if empty or not version:
-            self._create()
-        result = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if result != "ok":
-            raise InvalidFile(_corrupt(self.path, result))
-        self._connection.execute("PRAGMA query_only=" + ("0" if writable else "1"))
-
-    def _create(self) -> None:
-        script = f"PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION};"
-        # Race: another process may create the same store now; the second one then uses it.
-        with self._transaction():
-            if self._connection.execute("PRAGMA user_version").fetchone()[0]:
-                return
-            for statement in (_SCHEMA + script).split(";"):
-                self._connection.execute(statement)
+    def _make_folder(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreUnwritable(
+                f"a store must be a folder; {self.path} cannot be one ({error.strerror}): give another with "
+                "--store"
+            ) from error
 
     def __enter__(self) -> Self:
         return self
@@ -119,133 +84,182 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Closes the file."""
-        self._connection.close()
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with _in_words(self.path):
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._connection.execute("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+        """Closes the file that this store writes."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
 
     def put(self, records: Iterable[Record], members: Iterable[Member] = ()) -> list[Conflict]:
         """Adds all or none; for a known replicate the better record stays."""
+        if not self._writable:
+            raise StoreUnwritable(f"the store must be writable; {self.path} was opened to be read")
+        self._read_more()
+        better: dict[tuple[str, int], Record] = {}
         conflicts = []
-        with self._transaction():
-            for record in records:
-                conflict = self._put_record(record)
-                if conflict is not None:
-                    conflicts.append(conflict)
-            for member in members:
-                row = (member.experiment, member.scale, member.run_id, canonical(dict(member.label)))
-                self._connection.execute("INSERT OR IGNORE INTO members VALUES (?, ?, ?, ?)", row)
+        for record in records:
+            known = better.get(record.key) or self._records.get(record.run_id, {}).get(record.replicate)
+            kept, conflict = survivor(known, record) if known else (record, None)
+            conflicts += [conflict] if conflict else []
+            if kept is record and kept != known:
+                better[record.key] = record
+        new = {_place(member): member for member in members if _place(member) not in self._members}
+        if better or new:
+            self._append(list(better.values()), list(new.values()))
         return conflicts
 
-    def _put_record(self, record: Record) -> Conflict | None:
-        known = self._select("WHERE r.run_id = ? AND r.replicate = ?", record.key)
-        if known == [record]:
-            return None
-        kept, conflict = survivor(known[0], record) if known else (record, None)
-        environment = canonical(dict(kept.environment))
-        name = digest(dict(kept.environment))
-        self._connection.execute(
-            "INSERT OR IGNORE INTO configs VALUES (?, ?)", (kept.run_id, canonical(dict(kept.config)))
-        )
-        self._connection.execute("INSERT OR IGNORE INTO environments VALUES (?, ?)", (name, environment))
-        self._connection.execute(
-            "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(kept.run_id, kept.replicate, kept.seed, kept.status, kept.sequences),
-                *(canonical(dict(kept.metrics)), name, kept.code, kept.started, kept.finished),
-            ),
-        )
-        return conflict
+    def _append(self, records: Sequence[Record], members: Sequence[Member]) -> None:
+        """One write for all lines; where it fails, the file is as it was."""
+        try:
+            file = self._opened()
+            before, part = file.tell(), self._parts[self._own]
+            new = [
+                line
+                for line in _lines(records, members)
+                if not ("environment" in line and line["environment"] in part.environments)
+                and not ("config" in line and line["config"] in part.configs)
+                and not ("krohn-results" in line and before)
+            ]
+            left = memoryview("".join(canonical(line) + "\n" for line in new).encode())
+            try:
+                while left:
+                    left = left[file.write(left) :]
+                os.fsync(file.fileno())
+            except OSError:
+                file.truncate(before)
+                file.seek(before)
+                raise
+        except OSError as error:
+            raise StoreUnwritable(
+                f"the store must be writable and its disk have room; {self.path}: {error.strerror}; nothing "
+                "was added, nothing is lost"
+            ) from error
+        self._read_more()
+
+    def _opened(self) -> FileIO:
+        """The file of this writer, made when first needed: no two processes have one of the same name."""
+        if self._file is not None and self._file.tell() < LARGEST:
+            return self._file
+        self.close()
+        writer = re.sub(r"[^\w.-]", "-", f"{socket.gethostname()}-{os.getpid()}")
+        for number in count(1):
+            self._own = self.path / f"{writer}-{number}{ENDING}"
+            try:
+                self._file = FileIO(self._own, "xb")
+            except FileExistsError:
+                continue
+            break
+        self._parts[self._own] = _Part()
+        assert self._file is not None
+        return self._file
 
     def records(self, run_ids: Sequence[str] | None = None) -> list[Record]:
         """All records, or those of the given runs, ordered by run id and replicate."""
-        with _in_words(self.path):
-            if run_ids is None:
-                return self._select("", ())
-            return [record for run_id in sorted(set(run_ids)) for record in self.of_run(run_id)]
+        self._refresh()
+        wanted = sorted(self._records if run_ids is None else set(run_ids))
+        return [record for run_id in wanted for record in self._of_run(run_id)]
 
     def of_run(self, run_id: str) -> list[Record]:
         """The records of one run, by replicate."""
-        if self._parsed is not None and run_id in self._parsed:
-            return list(self._parsed[run_id])
-        with _in_words(self.path):
-            records = self._select("WHERE r.run_id = ?", (run_id,))
-        if self._parsed is not None:
-            self._parsed[run_id] = records
-        return list(records)
+        self._refresh()
+        return self._of_run(run_id)
+
+    def _of_run(self, run_id: str) -> list[Record]:
+        return [record for _, record in sorted(self._records.get(run_id, {}).items())]
 
     def members(self, experiment: str | None = None, scale: str | None = None) -> list[Member]:
         """Which runs belong to which experiment, ordered by experiment, scale and run id."""
-        with _in_words(self.path):
-            rows = self._connection.execute(
-                "SELECT experiment, scale, run_id, label FROM members WHERE "
-                "(:experiment IS NULL OR experiment = :experiment) AND (:scale IS NULL OR scale = :scale) "
-                "ORDER BY experiment, scale, run_id, label",
-                {"experiment": experiment, "scale": scale},
-            ).fetchall()
+        self._refresh()
         return [
-            Member(experiment=name, scale=size, run_id=run_id, label=json.loads(label))
-            for name, size, run_id, label in rows
+            member
+            for _, member in sorted(self._members.items())
+            if experiment in (None, member.experiment) and scale in (None, member.scale)
         ]
 
-    def _select(self, where: str, values: tuple[Any, ...]) -> list[Record]:
-        rows = self._connection.execute(
-            f"{_SELECT} {where} ORDER BY r.run_id, r.replicate", values
-        ).fetchall()
-        return [_record(row) for row in rows]
+    def _refresh(self) -> None:
+        if self._writable:
+            self._read_more()
+
+    def _read_more(self) -> None:
+        """Reads what was added to the files since."""
+        if not self.path.is_dir():
+            if not self._parts:
+                self._take(self.path, self._parts.setdefault(self.path, _Part()))
+            return
+        for path in sorted(self.path.glob(f"*{ENDING}")):
+            part = self._parts.setdefault(path, _Part())
+            try:
+                grown = path.stat().st_size > part.seen
+            except OSError as error:
+                raise InvalidFile(
+                    f"results must be a readable text file; {path}: {error.strerror}"
+                ) from error
+            if grown:
+                self._take(path, part)
+
+    def _take(self, path: Path, part: _Part) -> None:
+        records: list[Record] = []
+        members: list[Member] = []
+        data = _bytes_of(path)[part.seen :]
+        if path != self.path:  # its writer was killed in the last line, or is writing it now
+            data = data[: data.rfind(b"\n") + 1]
+        _parse(path, data, part, records, members)
+        part.seen += len(data)
+        for record in records:
+            known = self._records.setdefault(record.run_id, {})
+            kept, conflict = (
+                survivor(known[record.replicate], record) if record.replicate in known else (record, None)
+            )
+            known[record.replicate] = kept
+            if conflict is not None:
+                self.conflicts.append(conflict)
+        self._members |= {_place(member): member for member in members}
 
 
-def _record(row: Sequence[Any]) -> Record:
-    named = dict(zip((item.name for item in fields(Record)), row, strict=True))
-    objects = {name: json.loads(named[name]) for name in ("config", "metrics", "environment")}
-    return Record(**named | objects)
-
-
-def _corrupt(path: Path, detail: str) -> str:
-    return (
-        f"a store must be an intact SQLite file; {path} is not ({' '.join(detail.split())}): "
-        "move it away and run `krohn results import` on the exported text"
-    )
-
-
-@contextmanager
-def _in_words(path: Path) -> Iterator[None]:
-    """Turns SQLite's error into one line a user can act on."""
+def _bytes_of(path: Path) -> bytes:
     try:
-        yield
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise InvalidFile(_corrupt(path, str(error))) from error
-    except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorname", "") or ""
-        if code.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
-            raise StoreUnwritable(
-                f"the disk must have room for {path}; got: {error}; nothing was added, nothing is lost"
+        return read_bytes(path)
+    except KrohnError as error:
+        raise InvalidFile(f"results must be a readable text file; {path}: {error}") from error
+
+
+def _parse(path: Path, data: bytes, part: _Part, records: list[Record], members: list[Member]) -> None:
+    """Reads whole lines; an error names file and line."""
+    try:
+        lines = data.decode("utf-8").removesuffix("\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise InvalidFile(f"results must be a readable text file; {path}: {error}") from error
+    for line in lines if data else ():
+        part.lines += 1
+        try:
+            value = parse_json(line)
+            canonical(value).encode()  # a lone surrogate such as "\\ud800" cannot be stored
+            _read(value, part, records, members)
+        except (ValueError, KeyError, TypeError, AttributeError, KrohnError) as error:
+            raise InvalidFile(
+                f"each line must be a record as `krohn results export` writes it; {path}, line {part.lines}: "
+                f"{error if isinstance(error, KrohnError) else f'{type(error).__name__} {error}'}"
             ) from error
-        if code.startswith(_UNWRITABLE):
-            raise StoreUnwritable(
-                f"the store must be writable; {path} is not ({error}): give another with --store"
-            ) from error
-        if code.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            raise StoreUnwritable(
-                f"the store must be free to be written; {path} was held by another process for a minute"
-            ) from error
-        raise InvalidFile(_corrupt(path, str(error))) from error
 
 
-# Results as text that can be committed: JSON lines in one fixed order, read back without loss.
+def _read(line: Any, part: _Part, records: list[Record], members: list[Member]) -> None:
+    match line:
+        case {"krohn-results": int(version)}:
+            if version > FORMAT_VERSION:
+                raise InvalidFile(f"format {version} was written by a newer krohn: update krohn to read it")
+        case {"environment": str(name), "value": dict(value)}:
+            part.environments[name] = value
+        case {"config": str(name), "value": dict(value)}:
+            part.configs[name] = value
+        case {"member": dict(value)}:
+            members.append(Member(**value))
+        case {"result": dict(value)}:
+            config, environment = part.configs[value["run_id"]], part.environments[value["environment"]]
+            records.append(Record(**(value | {"config": config, "environment": environment})))
+        case _:
+            raise InvalidFile("the line is of an unknown kind")
 
 
-FORMAT_VERSION = 1
+# Results as text that can be committed: JSON lines in one fixed order.
 
 
 def export_text(store: Store, path: Path, *, experiment: str | None = None, scale: str | None = None) -> int:
@@ -265,44 +279,7 @@ def export_text(store: Store, path: Path, *, experiment: str | None = None, scal
     return len(records)
 
 
-def store_of_text(path: Path) -> Store:
-    """A store in memory of the results in a file."""
-    store = Store(Path(":memory:"))
-    import_text(store, path)
-    return store
-
-
-def import_text(store: Store, path: Path) -> int:
-    """Reads an exported file into ``store`` in one transaction and returns the number of records."""
-    records, members = parse_text(path)
-    store.put(records, members)
-    return len(records)
-
-
-def parse_text(path: Path) -> tuple[list[Record], list[Member]]:
-    """The records and memberships in an exported file."""
-    try:
-        lines = read_bytes(path).decode("utf-8").removesuffix("\n").split("\n")
-    except (KrohnError, UnicodeDecodeError) as error:
-        raise InvalidFile(f"results must be a readable text file; {path}: {error}") from error
-    configs: dict[str, Any] = {}
-    environments: dict[str, Any] = {}
-    records: list[Record] = []
-    members: list[Member] = []
-    for number, line in enumerate(lines, start=1):
-        try:
-            value = parse_json(line)
-            canonical(value).encode()  # a lone surrogate such as "\\ud800" cannot be stored
-            _read(value, configs, environments, records, members)
-        except (ValueError, KeyError, TypeError, AttributeError, KrohnError) as error:
-            raise InvalidFile(
-                f"each line must be a record as `krohn results export` writes it; {path}, line {number}: "
-                f"{error if isinstance(error, KrohnError) else f'{type(error).__name__} {error}'}"
-            ) from error
-    return records, members
-
-
-def _lines(records: Iterable[Record], members: Iterable[Member]) -> Iterable[dict[str, Any]]:
+def _lines(records: Iterable[Record], members: Iterable[Member]) -> Iterator[dict[str, Any]]:
     rows = sorted(records, key=lambda record: record.key)
     yield {"krohn-results": FORMAT_VERSION}
     for name, environment in sorted({digest(row.environment): row.environment for row in rows}.items()):
@@ -312,32 +289,8 @@ def _lines(records: Iterable[Record], members: Iterable[Member]) -> Iterable[dic
     for member in sorted(members, key=_place):
         yield {"member": asdict(member)}
     for row in rows:
-        fields_of = {field.name: getattr(row, field.name) for field in fields(row) if field.name != "config"}
+        fields_of = {item.name: getattr(row, item.name) for item in fields(row) if item.name != "config"}
         yield {"result": fields_of | {"environment": digest(row.environment)}}
-
-
-def _read(
-    line: Any,
-    configs: dict[str, Any],
-    environments: dict[str, Any],
-    records: list[Record],
-    members: list[Member],
-) -> None:
-    match line:
-        case {"krohn-results": int(version)}:
-            if version > FORMAT_VERSION:
-                raise InvalidFile(f"format {version} was written by a newer krohn: update krohn to read it")
-        case {"environment": str(name), "value": dict(value)}:
-            environments[name] = value
-        case {"config": str(name), "value": dict(value)}:
-            configs[name] = value
-        case {"member": dict(value)}:
-            members.append(Member(**value))
-        case {"result": dict(value)}:
-            filled = {"config": configs[value["run_id"]], "environment": environments[value["environment"]]}
-            records.append(Record(**(value | filled)))
-        case _:
-            raise InvalidFile("the line is of an unknown kind")
 
 
 def _place(member: Member) -> tuple[str, str, str, str]:

@@ -1,7 +1,4 @@
-"""``krohn.results``: what a store holds; stores joined, written as text, read back.
-
-Results committed as text in a checkout are shown without importing them into a store first.
-"""
+"""``krohn.results``: what a store holds, and its text form; results committed in a checkout are one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +7,8 @@ from typing import TYPE_CHECKING, Any, final
 
 from krohn.base.notebook import Rows, table
 from krohn.errors import InvalidFile, InvalidInput, UnknownName, counted
-from krohn.lab.experiments.record import Conflict, Member, Record, conflict_lines
-from krohn.lab.experiments.store import Store, export_text, parse_text
+from krohn.lab.experiments.record import Conflict, Member, conflict_lines
+from krohn.lab.experiments.store import Store, export_text
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame
@@ -28,7 +25,7 @@ def committed_results(name: str, scale: str, missing: Path) -> Path:
             return folder / wanted
     scales = ("small", "paper")
     there = [other for other in scales for folder in FOLDERS if (folder / f"{name}-{other}.jsonl").is_file()]
-    do = f"add --scale {there[0]}, which this checkout holds" if there else "krohn results import FILE"
+    do = f"add --scale {there[0]}, which this checkout holds" if there else "name a store: --store FOLDER"
     raise InvalidFile(
         f"there must be results to show; there is no store {missing} and no results/{wanted}: "
         f"run krohn reproduce {name} --scale {scale}, or {do}"
@@ -40,8 +37,7 @@ def committed_figures(file: Path, name: str, scale: str) -> list[Path]:
     return sorted(path for path in file.parent.glob(f"{name}*-{scale}.*g") if path.suffix in (".svg", ".png"))
 
 
-STORE = Path("runs/results.sqlite")
-Files = str | Path | Sequence[str | Path]
+STORE = Path("runs/results")
 
 
 @dataclass(frozen=True)
@@ -88,24 +84,15 @@ class StoredRun:
         return Rows({key: row[key] for key in row if key != "metrics"} for row in flat).to_frame()
 
 
-@dataclass(frozen=True)
-class Joined:
-    """The outcome of reading results into a store."""
+class StoredRuns(Rows[dict[str, Any]]):
+    """The runs of a store, how many ``records`` it has, and those that disagree."""
 
-    read: int
-    added: int
-    records: int
-    conflicts: list[Conflict]
+    records: int = 0
+    conflicts: Sequence[Conflict] = ()
 
     def remarks(self) -> list[str]:
         """A line for each run whose results disagree."""
         return conflict_lines(self.conflicts)
-
-
-class StoredRuns(Rows[dict[str, Any]]):
-    """The runs of a store, and how many ``records`` it has."""
-
-    records: int = 0
 
     def text(self) -> str:
         """A row for each run."""
@@ -115,13 +102,13 @@ class StoredRuns(Rows[dict[str, Any]]):
 
 @final
 class Results:
-    """What ``krohn results`` does: ``list``, ``show``, ``merge``, ``export``, and ``import_``."""
+    """What ``krohn results`` does: ``list``, ``show`` and ``export``."""
 
     def list(self, store: str | Path = STORE) -> StoredRuns:
         """The runs of every experiment, one row each."""
         with Store(Path(store), writable=False) as opened:
             rows = StoredRuns(_run_row(opened, member) for member in opened.members())
-            rows.records = len(opened.records())
+            rows.records, rows.conflicts = len(opened.records()), opened.conflicts
             return rows
 
     def show(self, run: str, store: str | Path = STORE) -> StoredRun:
@@ -141,14 +128,6 @@ class Results:
         ]
         return StoredRun(first.run_id, dict(first.config), dict(first.environment), first.code, Rows(rows))
 
-    def merge(self, others: Files, store: str | Path = STORE) -> Joined:
-        """Joins other stores into the store; without loss or duplicates."""
-        parts = []
-        for path in _paths(others):
-            with Store(path, writable=False) as source:
-                parts.append((source.records(), source.members()))
-        return _join(parts, Path(store))
-
     def export(
         self,
         out: str | Path,
@@ -166,27 +145,10 @@ class Results:
         if scale is not None:
             parse_scale(scale)
         text, source = Path(out), Path(store)
-        if text.exists() and source.exists() and text.samefile(source):
-            raise InvalidInput("--out must not be the store itself, which would be lost")
+        if source.resolve() in (text.resolve(), text.resolve().parent):
+            raise InvalidInput("--out must not be a file of the store: choose another folder")
         with Store(source, writable=False) as opened:
             return export_text(opened, text, experiment=experiment, scale=scale)
-
-    def import_(self, files: Files, store: str | Path = STORE) -> Joined:
-        """Reads exported text back into the store."""
-        return _join([parse_text(path) for path in _paths(files)], Path(store))
-
-
-def _join(parts: Sequence[tuple[Sequence[Record], Sequence[Member]]], store: Path) -> Joined:
-    """Puts into the store what was read, all of it before: a broken file changes nothing."""
-    with Store(store) as opened:
-        before = len(opened.records())
-        conflicts = [result for records, members in parts for result in opened.put(records, members)]
-        after = len(opened.records())
-    return Joined(sum(len(records) for records, _ in parts), after - before, after, conflicts)
-
-
-def _paths(files: Files) -> Sequence[Path]:
-    return [Path(each) for each in ([files] if isinstance(files, str | Path) else files)]
 
 
 def _run_row(store: Store, member: Member) -> dict[str, Any]:

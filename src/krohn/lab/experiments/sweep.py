@@ -74,6 +74,10 @@ def sweep(
     # Runs that another experiment has made fill their cells here too.
     store.put([], [member for member in members if store.of_run(member.run_id)])
     # A run may fill several cells.
+    cells = {
+        name: tuple(member for member in members if member.run_id == name)
+        for name in {member.run_id for member in members}
+    }
     wanted = {run.config.run_id: run for run in planned if not is_done(store, run)}
     deadline = None if options.time_limit is None else time.time() + options.time_limit
     # Lazy: skips what another process has stored meanwhile.
@@ -85,6 +89,8 @@ def sweep(
             deadline=deadline,
             keep=options.keep,
             progress=options.progress,
+            store=store.path.absolute(),
+            members=cells[run.config.run_id],
         )
         for run in wanted.values()
         if not is_done(store, run)
@@ -97,8 +103,7 @@ def sweep(
         if outcome.error:
             errors.append(f"{run.config.run_id} ({_words(run)}): {outcome.error}")
         if outcome.records:
-            own = [member for member in members if member.run_id == run.config.run_id]
-            conflicts += store.put(outcome.records, own)
+            conflicts += store.put(outcome.records, outcome.job.members)
         if outcome.finished:
             # Only after storing: a full disk must cost the result only, never the training.
             outcome.job.clear()

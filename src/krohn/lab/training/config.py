@@ -10,11 +10,11 @@ from typing import Any, Literal
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, true_name
 from krohn.base.files import parse_json, shown
+from krohn.base.typed import Misfit, Types, annotations, fit_fields
 from krohn.errors import InvalidInput, KrohnError, Unsupported
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.network import ModelConfig, architecture, model_config
 from krohn.lab.tasks.task_config import TaskConfig
-from krohn.lab.training.field_types import Misfit, annotations, fit_fields, fit_type
 from krohn.lab.training.sections import (
     SECTIONS,
     CurriculumConfig,
@@ -187,7 +187,7 @@ def examine(parts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     faults = []
     for name, annotation in annotations(RunConfig).items():
         try:
-            value = fit_type(parts[name], annotation)
+            value = Types().fit(parts[name], annotation)
         except Misfit as misfit:
             faults.append(f"{name} must be {misfit}; got {shown(parts[name])}")
             continue

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from krohn.base.files import shown
+from krohn.base.typed import annotations, fit_fields
 from krohn.errors import InvalidInput
 from krohn.lab.tasks.task_config import TaskConfig
-from krohn.lab.training.field_types import annotations, fit_fields
 
 # Seed of the test set, which is drawn once, after training, for the report only.
 TEST_SEED = 2**44

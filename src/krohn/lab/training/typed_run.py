@@ -114,8 +114,8 @@ def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
 
 def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The architecture's options given by --option NAME=VALUE."""
+    from krohn.base.typed import Misfit, Types, annotations
     from krohn.lab.models.network import architecture
-    from krohn.lab.training.field_types import Misfit, annotations, parse_as
 
     model: dict[str, Any] = {}
     faults: list[str] = []
@@ -134,7 +134,7 @@ def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any
             faults.append(f"{name} must be given once; it is given twice")
         else:
             try:
-                model[name] = parse_as(value, known[name])
+                model[name] = Types().parse(value, known[name])
             except Misfit as misfit:
                 faults.append(f"--option {name} must be {misfit}; got {value!r}")
     return model, faults

@@ -18,7 +18,7 @@ from krohn.lab.provable.code_training import GATES, CodeLoss, FineTuned, Goal, c
 from krohn.lab.provable.trained import NAME, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.witness.search import checkable_table
-from lab.interpret.small_cells import KINDS, random_tensors
+from lab.provable.small_cells import KINDS, random_tensors
 
 KEPT = Path(__file__).parents[3] / "results" / "networks" / "grid4-lstm-proved"
 

@@ -150,6 +150,6 @@ def test_matrices_that_are_too_large_are_refused_with_the_number(monkeypatch: py
     require_positions(4_000_000, 10)
     builder = MlpBuilder(DIM)
     signal = builder.positive(given(0).signal)
-    monkeypatch.setattr("krohn.network.lowering.maps.MAX_ENTRIES", 14)
+    monkeypatch.setattr("krohn.network.lowering.mlp_builder.MAX_ENTRIES", 14)
     with pytest.raises(LimitExceeded, match="would have 15;"):
         builder.build({0: signal}, width=12)  # 3 × 1 and 1 × 12

@@ -30,7 +30,7 @@ from krohn.lab.provable.trained import (
 from krohn.lab.training.trained_network import read_run
 from krohn.proving.verification import verify
 from krohn.proving.witness.search import checkable_table
-from lab.interpret.small_cells import (
+from lab.provable.small_cells import (
     KINDS,
     always_zero,
     cell,

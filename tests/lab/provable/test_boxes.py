@@ -24,8 +24,8 @@ from krohn.lab.provable.exact import habitual, uniform
 from krohn.lab.provable.trained import NAME, BoxProof, cell_of, certificate_of, tensors_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.witness.search import checkable_table
-from lab.interpret.small_cells import cell as made_cell
-from lab.interpret.small_cells import showing_states
+from lab.provable.small_cells import cell as made_cell
+from lab.provable.small_cells import showing_states
 from recurrent.judge import gated_logits, right
 
 KEPT = Path(__file__).parents[3] / "results" / "networks" / "grid4-lstm-proved"

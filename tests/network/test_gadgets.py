@@ -7,8 +7,6 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from construct.gadget_contract import HeadCase, MapCase, check_head, check_map, head_program, map_program
-from krohn.network.compiled import program_from_json, program_to_json
 from krohn.network.forward import logits
 from krohn.network.layout import Channel
 from krohn.network.lowering.assembly import Style, lower
@@ -31,6 +29,8 @@ from krohn.network.operations import (
     Table,
 )
 from krohn.network.program import Places, Register, Source
+from krohn.network.program_file import program_from_json, program_to_json
+from network.gadget_contract import HeadCase, MapCase, check_head, check_map, head_program, map_program
 
 R = Register
 
