@@ -1,5 +1,6 @@
 """``krohn.analyze``: the algebra of an automaton, its depth, and which architectures can track it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -27,6 +28,10 @@ GROWTH = {
     ),
 }
 """What "at every length" and "optimal" leave out: a constant number of layers is not a constant size."""
+
+
+_LISTED = 12
+"""Letters and states that a report names."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,6 +71,8 @@ class Analysis(Algebra):
         """One JSON object."""
         return {
             **_payload(self, self._levels[0]),
+            "letters": list(self.automaton.letter_names),
+            "states": list(self.automaton.state_names[:_LISTED]),
             "classes": [row.to_json() for row in self.classes.rows],
             "depth": {**self.depth.to_json(self.automaton.letter_names), "blocks": self.depth.blocks},
             "architectures": [row.to_json() for row in self.families],
@@ -162,6 +169,11 @@ def _group(automaton: Semiautomaton, subgroup: Subgroup) -> dict[str, Any]:
     }
 
 
+def _first(names: Sequence[str]) -> str:
+    """The first of the names."""
+    return " ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")
+
+
 def _text(spec: str, analysis: Analysis, levels: int | None) -> str:
     green, depth = analysis.green, analysis.depth
     number = analysis.semigroup_size
@@ -171,6 +183,8 @@ def _text(spec: str, analysis: Analysis, levels: int | None) -> str:
         f"{spec}: {named}",
         f"class        {meaning}",
         f"size         {counted(analysis.num_states, 'state')}, {counted(analysis.num_letters, 'letter')}",
+        f"letters      {_first(analysis.automaton.letter_names)}",
+        f"states       {_first(analysis.automaton.state_names)}",
         f"semigroup    {size}{' (a group)' if analysis.is_group else ''}",
     ]
     if green is not None:
