@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, overload
@@ -28,6 +27,7 @@ from krohn.automata.small import (
 from krohn.automata.words import Word, Words
 from krohn.automata.zoo import DROP, AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, Folder, path_of, require
+from krohn.base.notebook import Rows
 from krohn.base.typed import plainly
 from krohn.errors import InvalidInput, counted
 from krohn.network.compiled import CompiledNetwork
@@ -43,9 +43,13 @@ if TYPE_CHECKING:
     from krohn.construct.compile_report import CompileReport
     from krohn.construct.depth_bounds import Atlas
     from krohn.construct.learnability import Networks
+    from krohn.exporting.exported import Exports
     from krohn.lab.experiments.atlas import AtlasResult
     from krohn.lab.experiments.reproduction import Reproduction
     from krohn.lab.interpret.extraction import Extracted
+    from krohn.lab.training.loop import TrainResult
+    from krohn.lab.training.many_runs import ManyResult
+    from krohn.lab.training.settings import TrainSetting
     from krohn.lab.training.trained_network import TrainedNetwork
     from krohn.network.gpt2.reading import ExportedNetwork
     from krohn.paper.barrington import BarringtonProgram
@@ -485,20 +489,48 @@ def _reproduce_atlas(
     )
 
 
-# What commands call beside the public functions, loaded on use: some of it needs torch.
-_ON_USE = {
-    "LONGEST": "krohn.explorer.page_data:LONGEST",
-    "attempt_export": "krohn.exporting.driver:attempt",
-    "export_formats": "krohn.exporting.driver:ALL_FORMATS",
-    "suite_networks": "krohn.lab.suite.catalogue:list_networks",
-    "train_settings": "krohn.lab.training.settings:SETTINGS",
-    "train_as_typed": "krohn.lab.training.typed_run:train_as_typed",
-    "train_each_as_typed": "krohn.lab.training.typed_run:train_each_as_typed",
-}
+# What commands call beside the public functions.
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _ON_USE:
-        raise AttributeError(f"module 'krohn.functions' has no attribute {name!r}")
-    module, _, attribute = _ON_USE[name].partition(":")
-    return getattr(import_module(module), attribute)
+def export_formats() -> list[str]:
+    """The formats of ``krohn export``, those of installed packages among them."""
+    from krohn.exporting.driver import ALL_FORMATS
+
+    return ALL_FORMATS.names()
+
+
+def attempt_export(network: Path, formats: Sequence[str], out: Path, **options: Any) -> "Exports":
+    """Exports, or why nothing was written; ``krohn.export`` raises that."""
+    from krohn.exporting.driver import attempt
+
+    return attempt(network, formats, out, **options)
+
+
+def suite_networks() -> Rows[dict[str, Any]]:
+    """The networks of the suite by name and tier; ``krohn.suite`` itself needs torch."""
+    from krohn.lab.suite.catalogue import list_networks
+
+    return list_networks()
+
+
+def train_settings() -> "tuple[TrainSetting, ...]":
+    """The settings of a run, as options are made of them."""
+    from krohn.lab.training.settings import SETTINGS
+
+    return SETTINGS
+
+
+def train_as_typed(
+    spec: str | None, config: Path | None, options: dict[str, Any], **show: Any
+) -> "TrainResult":
+    """Trains the run that the options describe, or that of a ``config.json``."""
+    from krohn.lab.training import typed_run
+
+    return typed_run.train_as_typed(spec, config, options, **show)
+
+
+def train_each_as_typed(each: Path, options: dict[str, Any], **show: Any) -> "ManyResult":
+    """Trains a network for each automaton of a file or folder, with the settings of the options."""
+    from krohn.lab.training import typed_run
+
+    return typed_run.train_each_as_typed(each, options, **show)

@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 import krohn
-from krohn import functions
 from krohn.cli.options import FILE, default_of
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput
@@ -23,7 +22,7 @@ from krohn.errors import InvalidInput
 @click.option(
     "--length",
     "-T",
-    type=click.IntRange(1, functions.LONGEST),
+    type=click.IntRange(min=1),
     default=default_of(krohn.explore, "length"),
     help="Letters of the longest word.",
 )

@@ -12,7 +12,7 @@ from krohn.functions import attempt_export, export_formats
 
 def _formats(ctx: click.Context, parameter: click.Parameter, given: str) -> tuple[str, ...]:
     """The formats in a list with commas, each once."""
-    names, known = tuple(dict.fromkeys(given.split(","))), export_formats.names()
+    names, known = tuple(dict.fromkeys(given.split(","))), export_formats()
     for name in names:
         if name not in known:
             raise click.BadParameter(
@@ -28,7 +28,7 @@ def _formats(ctx: click.Context, parameter: click.Parameter, given: str) -> tupl
     "formats",
     callback=_formats,
     required=True,
-    help=f"{', '.join(export_formats.names())}; several with commas.",
+    help=f"{', '.join(export_formats())}; several with commas.",
 )
 @click.option(
     "--out",

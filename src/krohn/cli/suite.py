@@ -29,9 +29,9 @@ def list_networks(as_json: bool) -> None:
     \b
     Example:  krohn suite list
     """
-    from krohn import functions
+    from krohn.functions import suite_networks
 
-    rows = functions.suite_networks()
+    rows = suite_networks()
     emit({"networks": rows}, as_json=as_json, text=rows.text)
 
 

@@ -61,7 +61,7 @@ def option_of(setting: Any) -> Callable[[F], F]:
 
 def setting_options(command: F) -> F:
     """Adds every setting to a command."""
-    for setting in reversed(train_settings):
+    for setting in reversed(train_settings()):
         command = option_of(setting)(command)
     return command
 
