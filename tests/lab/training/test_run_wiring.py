@@ -64,7 +64,7 @@ def test_the_cut_of_a_plateau_reaches_the_steps_of_its_own_replicate() -> None:
     run = Run(small_run(replicates=2, optimizer=PLATEAU), LINE, CPU, None)
     run.standing.plateau.cuts = torch.tensor([1.0, 0.0], dtype=torch.float64)
     before = run.standing.state.weight.clone()
-    run._train(run._stepper(), Interval(0, 0, 5), Progress(), lambda: False)
+    run._train(run.stepper(), Interval(0, 0, 5), Progress(), lambda: False)
     moved = (run.standing.state.weight != before).any(dim=1)
     assert moved.tolist() == [True, False]
 

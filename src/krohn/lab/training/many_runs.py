@@ -130,7 +130,7 @@ def train_many(
         raise InvalidInput("there must be at least one automaton; got none")
     places = [(one, replicate) for one in chosen for replicate in range(replicates)]
     stacks = [places[first : first + together] for first in range(0, len(places), together)]
-    plans = [_plan(stack, seed * _SEEDS + index, settings) for index, stack in enumerate(stacks)]
+    plans = [plan_of(stack, seed * _SEEDS + index, settings) for index, stack in enumerate(stacks)]
     for config, stack in zip(plans, stacks, strict=True):  # all that is wrong, before the first one trains
         faults = start_reasons(config, tuple(one for one, _ in stack), device)
         if faults:
@@ -190,7 +190,8 @@ def _automaton_of(held: Any) -> Semiautomaton:
     return automaton(held["table"], start=held.get("start", 0), name=str(held.get("automaton", "")))
 
 
-def _plan(stack: Sequence[tuple[Semiautomaton, int]], seed: int, settings: dict[str, Any]) -> RunConfig:
+def plan_of(stack: Sequence[tuple[Semiautomaton, int]], seed: int, settings: dict[str, Any]) -> RunConfig:
+    """The run of a stack of automata, each with the number of its replicate."""
     return RunConfig.from_dict(
         written_down(
             f"each:{digest([one for one, _ in stack])}", settings | {"replicates": len(stack), "seed": seed}

@@ -275,7 +275,7 @@ class Run:
         The run can be saved in either case.
         """
         interval = Interval.after(self.standing.history.last_step, self.config)
-        stepper = self._stepper()
+        stepper = self.stepper()
         self._train(stepper, interval, display, pause)
         if self.standing.step < interval.end:
             return None
@@ -288,7 +288,7 @@ class Run:
                     gc.collect()  # captured graphs contain reference cycles
         return scores
 
-    def _stepper(self) -> Stepper:
+    def stepper(self) -> Stepper:
         """The stepper that reads as many tokens as the widest window of a live replicate."""
         windows = self._windows()
         live = [
@@ -397,7 +397,7 @@ class Run:
     def save(self) -> None:
         """Writes a checkpoint, if there is a directory for it."""
         if self.directory is not None:
-            losses = self._stepper().loss_sum if self.standing.between else None
+            losses = self.stepper().loss_sum if self.standing.between else None
             self.directory.save(*self.standing.checkpoint(losses), self._parts)
 
     def derive(self) -> None:
