@@ -49,8 +49,8 @@ def command(
     **options: Any,
 ) -> None:
     """Rerun experiment NAME of the paper: depth, curves, stability, attention, indirect, incomplete, ood,
-    length or positions; or taught (hints after each block) or atlas (thousands of automata), which are not in
-    the paper.
+    length or positions; or taught (hints after each block), lasting (a looped block) or atlas (thousands
+    of automata), which are not in the paper.
 
     \b
     Example:  krohn reproduce depth --scale smoke --only Grid4

@@ -23,7 +23,7 @@ from lab.experiments.made_up_records import read_results
 
 PAPER_S = ["depth", "curves", "stability", "attention", "indirect", "incomplete"]
 PAPER_S += ["ood", "length", "positions"]
-NAMES = [*PAPER_S, "taught"]
+NAMES = [*PAPER_S, "taught", "lasting"]
 
 
 def paper(name: str) -> list[PlannedRun]:

@@ -175,7 +175,7 @@ def chosen(**where: tuple[str, ...]) -> Callable[[], object]:
         (UnknownName, "one of local, ray; got 'slurm'", lambda: SweepOptions(engine="slurm")),
         (InvalidInput, "0 seconds or more; got", lambda: SweepOptions(time_limit=-1.0)),
         (InvalidInput, "0 seconds or more; got", lambda: SweepOptions(time_limit=float("nan"))),
-        (UnknownName, "one of depth, .*, taught; got 'heat'", lambda: experiment("heat")),
+        (UnknownName, "one of depth, .*, taught, .*; got 'heat'", lambda: experiment("heat")),
         (UnknownName, "one of smoke, small, paper; got 'huge'", lambda: parse_scale("huge")),
     ],
 )

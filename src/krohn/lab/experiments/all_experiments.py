@@ -1,4 +1,4 @@
-"""The experiments by name: the paper's nine, and one of our own."""
+"""The experiments by name: the paper's nine, and two of our own."""
 
 from krohn.lab.experiments.experiment import Experiment
 from krohn.lab.experiments.names import check_experiment
@@ -9,6 +9,7 @@ from krohn.lab.experiments.recipes import (
     generalization,
     incomplete,
     indirect,
+    lasting,
     positions,
     stability,
     taught,
@@ -27,6 +28,7 @@ EXPERIMENTS: dict[str, Experiment] = {
         generalization.LENGTH,
         positions.EXPERIMENT,
         taught.EXPERIMENT,
+        lasting.EXPERIMENT,
     )
 }
 

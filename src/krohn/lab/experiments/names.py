@@ -9,7 +9,7 @@ from krohn.errors import MissingDependency, UnknownName
 
 EXPERIMENT_NAMES = (
     *("depth", "curves", "stability", "attention", "indirect", "incomplete", "ood", "length", "positions"),
-    "taught",
+    *("taught", "lasting"),
 )
 ATLAS = "atlas"
 """Thousands of automata, a network for each; it keeps rows, not runs."""

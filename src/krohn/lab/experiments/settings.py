@@ -18,7 +18,7 @@ TASKS = (
     *("C2", "C3", "C4", "C5", "C6", "C7", "C8", "C2xC2", "C2xC2xC2"),
     *("D6", "D8", "Q8", "A4", "S4", "A5", "S5"),
 )
-GPT, LSTM = "GPT", "LSTM"
+GPT, LSTM, LOOPED = "GPT", "LSTM", "looped"
 
 # Where each scale departs from the paper, or where the paper gives no value and one had to be chosen.
 DEPARTURES = {
@@ -80,6 +80,20 @@ DEFAULTS: dict[str, Settings] = {
         "betas": (0.9, 0.999),
         "warmup": by_scale(5, 0, 0),
         "batch": by_scale(8, 64, 64),
+    },
+    LOOPED: ALIKE
+    | {
+        "dim": by_scale(16, 128, 128),
+        "heads": by_scale(2, 4, 4),
+        "mlp": by_scale(16, 256, 256),
+        "noise": 1.0,
+        "lr": by_scale((3e-3, 1e-3), (1e-3,), (1e-3,)),
+        "weight_decay": 1e-3,
+        "betas": (0.9, 0.98),
+        "schedule": "cosine",
+        "warmup": by_scale(5, 100, 100),
+        "batch": by_scale(8, 128, 128),
+        "eval_sequences": by_scale(32, 256, 256),
     },
 }
 

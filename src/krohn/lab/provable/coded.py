@@ -7,6 +7,7 @@ from typing import Any
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import portable_bound
 from krohn.check.certificate import Certificate
+from krohn.check.files.folders import Net
 from krohn.check.ground import Verdict
 from krohn.check.looped.rules import DTYPE, WINDOWS
 from krohn.check.rules import check_certificate, read_net
@@ -66,13 +67,17 @@ def has_codes(trained: TrainedNetwork) -> bool:
 
 
 def prove_codes(directory: Path, trained: TrainedNetwork, automaton: Semiautomaton) -> CodeProof:
+    """The proof of a run, from its files."""
+    assert isinstance(trained.network, Looped)
+    return prove_net(read_net(directory, trained.replicate), trained.network.config.codes, automaton)
+
+
+def prove_net(net: Net, codes: int, automaton: Semiautomaton) -> CodeProof:
     """The proof for words that are read in loops or letter by letter, else in loops alone."""
-    net, network = read_net(directory, trained.replicate), trained.network
-    assert isinstance(network, Looped)
     for how in ((WINDOWS,), ()):
         claim = claim_about(net, automaton, None, DTYPE, "codes", assumptions=how)
         certificate = certificate_about(claim, "codes", None)
         verdict = check_certificate(net, certificate)
         if verdict.certified:
             break
-    return CodeProof(network.config.codes, verdict, bool(how), certificate)
+    return CodeProof(codes, verdict, bool(how), certificate)

@@ -82,7 +82,8 @@ class CodedRun:
 def make_coded(folder: Path, trained: TrainedNetwork, config: RunConfig) -> CodedRun:
     """Finds codes for one replicate; writes it with the first that are proved, else with the last found."""
     began, made = perf_counter(), CodedRun(folder, None, 0.0, 0.0, 0.0)
-    for near, coded in _candidates(trained, config):
+    words, _ = trained.task.held_out(config.evaluation.seed, WORDS)
+    for near, coded in coded_networks(trained, words):
         own = replace(config, model=coded.network.config)  # type: ignore[attr-defined]
         write_coded(folder, coded, own, trained.replicate, {})
         proof = prove_codes(folder, replace(coded, replicate=0), coded.automaton)
@@ -98,10 +99,10 @@ def make_coded(folder: Path, trained: TrainedNetwork, config: RunConfig) -> Code
     return made
 
 
-def _candidates(trained: TrainedNetwork, config: RunConfig) -> Iterator[tuple[float, TrainedNetwork]]:
+def coded_networks(trained: TrainedNetwork, words: torch.Tensor) -> Iterator[tuple[float, TrainedNetwork]]:
+    """One replicate with codes, for each distance at which some close; ``words`` give its unit."""
     network, letters = trained.network, trained.automaton.num_letters
     assert isinstance(network, Looped)
-    words, _ = trained.task.held_out(config.evaluation.seed, WORDS)
     for near, windows in TRIED:
         codes = find_codes(network, trained.weights, letters, words, near, windows=windows)
         if codes is not None:

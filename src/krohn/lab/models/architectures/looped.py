@@ -71,6 +71,8 @@ class LoopedConfig(ModelConfig):
             wrong.append(f"dim must be divisible by heads; got dim {self.dim} and heads {self.heads}")
         if not 0.0 <= self.noise < math.inf:
             wrong.append(f"noise must be at least 0; got {self.noise}")
+        if self.blocks > max(1, loops_of(length)):
+            wrong.append(f"blocks must be at most the {loops_of(length)} loops of words; got {self.blocks}")
         if self.codes < 0:
             wrong.append(f"codes must be at least 0; got {self.codes}")
         return wrong
