@@ -347,6 +347,15 @@ def test_files_of_two_stores_in_one_folder_are_one_store(tmp_path: Path) -> None
     assert joined[0][2] == {"aa"}
 
 
+def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "words.jsonl").write_text('{"letters":[1]}\n')
+    (tmp_path / "notes.txt").write_text("by hand")
+    with Store(tmp_path) as store:
+        store.put([record()])
+        assert store.records() == [record()]
+    assert (tmp_path / "words.jsonl").read_text() == '{"letters":[1]}\n'
+
+
 def test_published_results_are_read_as_a_store() -> None:
     folder = Path(__file__).parents[3] / "results"
     with Store(folder, writable=False) as every, Store(folder / "curves-small.jsonl", writable=False) as one:

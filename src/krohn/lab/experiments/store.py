@@ -21,6 +21,8 @@ from krohn.lab.experiments.record import Conflict, Member, Record, canonical, di
 
 FORMAT_VERSION = 1
 ENDING = ".jsonl"
+HEADER = b'{"krohn-results":'
+"""How a file of results begins; others in the folder are left alone."""
 LARGEST = 32_000_000
 """Bytes after which a writer begins another file: readers refuse files of more than twice as many."""
 
@@ -202,6 +204,8 @@ class Store:
         data = _bytes_of(path)[part.seen :]
         if path != self.path:  # its writer was killed in the last line, or is writing it now
             data = data[: data.rfind(b"\n") + 1]
+            if not part.lines and not data.startswith(HEADER):
+                return  # JSON lines of another kind, or none yet
         _parse(path, data, part, records, members)
         part.seen += len(data)
         for record in records:
