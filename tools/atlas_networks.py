@@ -10,5 +10,5 @@ from krohn.lab.experiments.atlas import reproduce_atlas, write_small_table
 ROOT = Path(__file__).parents[1]
 
 if __name__ == "__main__":
-    write_small_table(ROOT / "results", ROOT / "src" / "krohn" / "construct" / "atlas.csv")
-    reproduce_atlas("small", ROOT / "results", run=False, figures=ROOT / "results")
+    write_small_table(ROOT / "results" / "atlas", ROOT / "src" / "krohn" / "construct" / "atlas.csv")
+    reproduce_atlas("small", ROOT / "results" / "atlas", run=False, figures=ROOT / "results")

@@ -476,7 +476,10 @@ def _reproduce_atlas(
 
     folder = path_of("runs/atlas" if store is None else store)
     if show and store is None:
-        folder = next((place for place in (folder, *FOLDERS) if (place / ROWS).exists()), folder)
+        folder = next(
+            (place for place in (folder, *(place / "atlas" for place in FOLDERS)) if (place / ROWS).exists()),
+            folder,
+        )
     return reproduce_atlas(
         scale,
         folder,

@@ -1,6 +1,6 @@
 """What trained networks made of automata like a given one: the atlas of learnability, as a small table.
 
-The table `atlas.csv` has a row for each automaton of the atlas and is made from `results/atlas.jsonl`
+The table `atlas.csv` has a row for each automaton of the atlas and is made from `results/atlas/atlas.jsonl`
 (`krohn reproduce atlas`): Transformers of 4 layers and width 128, 64,000 words of 32 letters, with
 sinusoidal positions and with none. *Learned* means 99% of the letters of fresh words.
 """

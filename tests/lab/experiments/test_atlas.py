@@ -29,12 +29,12 @@ def entries() -> list[Entry]:
 
 @pytest.fixture(scope="module")
 def automata() -> list[dict[str, Any]]:
-    return read_automata(RESULTS / "atlas-automata.jsonl")
+    return read_automata(RESULTS / "atlas" / "atlas-automata.jsonl")
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
-    return read_rows(RESULTS / "atlas.jsonl")
+    return read_rows(RESULTS / "atlas" / "atlas.jsonl")
 
 
 def test_the_list_is_the_same_everywhere_and_is_that_of_the_results(
