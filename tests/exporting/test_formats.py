@@ -249,3 +249,16 @@ def test_meaning_says_what_units_and_outer_channels_do(name: str, normalized: bo
         assert (table[:, outer[part]["channel"]] == outer[part]["value"]).all()
     tokens = model.tensors["transformer.wte.weight"][:, outer["foreign"]["channel"]]
     assert set(np.flatnonzero(tokens)) == set(model.vocabulary.foreign)
+
+
+def test_a_tokenizer_reads_characters_by_their_class(tmp_path: Path) -> None:
+    pytest.importorskip("transformers")
+    from transformers import AutoTokenizer
+
+    automaton = krohn.parse_spec(r"regex:\d+(-[a-f]+)? ?")
+    network = krohn.compile(automaton, 8, target="observation")
+    krohn.export(network, "hf", tmp_path / "hf")
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "hf")
+    for word in ("17-ab", "٣9-f ", "1-é!", "0", "🙂", "\U000f0001"):
+        names = tokenizer.convert_ids_to_tokens(tokenizer(word)["input_ids"])[-len(word) :]
+        assert names == [automaton.letter_names[letter] for letter in automaton.numbers(word)], word

@@ -71,7 +71,9 @@ def decoder_of_compiled(network: CompiledNetwork, *, normalized: bool, dtype: st
     """
     blocks = standard_blocks(network.transformer)
     automaton = network.automaton
-    names = vocabulary_of(automaton.letter_names, automaton.output_names, network.transformer.num_padding)
+    names = vocabulary_of(
+        automaton.letter_names, automaton.output_names, network.transformer.num_padding, automaton.characters
+    )
     seen = measure(blocks, network)
     if not normalized or dtype not in HALF_TYPES:
         return lower(blocks, names, seen, normalized=normalized)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from krohn.automata.words import Characters
 from krohn.errors import InvalidInput
 
 
@@ -22,6 +23,7 @@ class Vocabulary:
         unknown: stands for every name that is not a token.
         letters: the token of each letter.
         states: the token of each state (or observation, where that is the output).
+        characters: for each letter the characters that text may have for it, as an automaton has them.
     """
 
     tokens: tuple[str, ...]
@@ -30,6 +32,7 @@ class Vocabulary:
     unknown: int
     letters: tuple[int, ...]
     states: tuple[int, ...]
+    characters: Characters = ()
 
     @property
     def special(self) -> tuple[int, ...]:
@@ -43,7 +46,9 @@ class Vocabulary:
         return tuple(token for token in range(len(self.tokens)) if token not in known)
 
 
-def vocabulary_of(letters: Sequence[str], states: Sequence[str], prompt: int) -> Vocabulary:
+def vocabulary_of(
+    letters: Sequence[str], states: Sequence[str], prompt: int, characters: Characters = ()
+) -> Vocabulary:
     """The vocabulary for words after ``prompt`` tokens, the first of which is called ``<bos>``."""
     before = ("<bos>", *(f"<bos{place}>" for place in range(2, prompt + 1)))[:prompt]
     special = (*before, "<pad>", "<unk>")
@@ -65,6 +70,7 @@ def vocabulary_of(letters: Sequence[str], states: Sequence[str], prompt: int) ->
         unknown=prompt + 1,
         letters=tuple(number[name] for name in letters),
         states=tuple(number[name] for name in states),
+        characters=characters,
     )
 
 
@@ -101,7 +107,7 @@ def _tokenizer(vocabulary: Vocabulary) -> dict[str, Any]:
         "truncation": None,
         "padding": None,
         "added_tokens": added,
-        "normalizer": _rest_of_prompt(vocabulary),
+        "normalizer": _normalizer(vocabulary),
         "pre_tokenizer": {"type": "WhitespaceSplit"},
         "post_processor": _prompt(vocabulary),
         # A space before every token: decoded text can be appended to a word and read again.
@@ -112,6 +118,51 @@ def _tokenizer(vocabulary: Vocabulary) -> dict[str, Any]:
             "unk_token": vocabulary.tokens[vocabulary.unknown],
         },
     }
+
+
+_SIGNS = 0xF0000
+"""From here on characters for private use stand for letters between two steps of reading."""
+_FREE = (0xD800, 0xDFFF), (_SIGNS, _SIGNS + 0xFFF)
+"""Codes that are no characters, and those signs."""
+
+
+def _normalizer(vocabulary: Vocabulary) -> dict[str, Any] | None:
+    """Names of letters for their characters, where letters are classes; then the rest of the prompt."""
+    rest = _rest_of_prompt(vocabulary)
+    if not vocabulary.characters:
+        return rest
+    # Those in the text itself are read as the next one for private use is, in whose class they are.
+    steps = [_replace(f"[{_ranges(_FREE[1], free=False)}]", chr(_FREE[1][1] + 1))]
+    steps += [
+        _replace(f"[{_ranges(codes)}]", chr(_SIGNS + letter))
+        for letter, codes in enumerate(vocabulary.characters)
+        if _ranges(codes)
+    ]
+    unread = _SIGNS + len(vocabulary.characters)
+    steps.append(_replace(f"[^\\s\\x{{{_SIGNS:x}}}-\\x{{{unread:x}}}]", chr(unread)))
+    names = [
+        *(vocabulary.tokens[token] for token in vocabulary.letters),
+        vocabulary.tokens[vocabulary.unknown],
+    ]
+    steps += [_replace(f"\\x{{{_SIGNS + place:x}}}", f" {name} ") for place, name in enumerate(names)]
+    return {"type": "Sequence", "normalizers": [*steps, *([rest] if rest else [])]}
+
+
+def _replace(pattern: str, content: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
+
+
+def _ranges(codes: Sequence[int], *, free: bool = True) -> str:
+    """The characters of a letter inside brackets, without codes that no text has."""
+    runs = list(zip(codes[::2], codes[1::2], strict=True))
+    for low, high in _FREE if free else ():
+        runs = [
+            part
+            for first, last in runs
+            for part in ((first, min(last, low - 1)), (max(first, high + 1), last))
+        ]
+        runs = sorted({run for run in runs if run[0] <= run[1]})
+    return "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in runs)
 
 
 def _rest_of_prompt(vocabulary: Vocabulary) -> dict[str, Any] | None:
