@@ -27,6 +27,72 @@ COMPILED = "tests/construct/test_compiling.py"
 # (and options of pytest).
 MUTANTS = [
     (
+        "automata/distributions.py",
+        "(place + 1) % period * size",
+        "place % period * size",
+        "tests/automata/test_distributions.py",
+    ),
+    (
+        "depth/layer_size.py",
+        "return excluded - 1",
+        "return excluded",
+        "tests/depth/test_lower_bounds.py",
+    ),
+    (
+        "paper/best.py",
+        "joints = cascade.num_levels - 1",
+        "joints = cascade.num_levels",
+        "tests/paper/test_best.py",
+    ),
+    (
+        "network/lowering/heads.py",
+        "codes.base ** (frequency + 1)",
+        "codes.base**frequency",
+        "tests/network/test_meaning.py",
+    ),
+    (
+        "exporting/standard_blocks.py",
+        "return 0 if index == len(mlp.weights) - 1 else channels.scratch",
+        "return channels.scratch if index == 0 else 0",
+        "tests/exporting/test_export_proof.py",
+    ),
+    (
+        "lab/tasks/batches.py",
+        "(random_streams.uniform(draws) < self.config.reveal)",
+        "(random_streams.uniform(draws) <= self.config.reveal / 2)",
+        "tests/lab/tasks/test_batches.py",
+    ),
+    (
+        "recurrent/verdicts.py",
+        "return 1 << (longest - 1).bit_length(), self",
+        "return 1 << longest.bit_length(), self",
+        "tests/recurrent/test_verdicts.py -k blocks",
+    ),
+    (
+        "lab/interpret/understand.py",
+        '"shuffled": directions(*spread.scatters(mixed)',
+        '"shuffled": directions(*spread.scatters(values)',
+        "tests/lab/interpret/test_measuring.py -k controls",
+    ),
+    (
+        "lab/training/loop.py",
+        "finals, run.standing.state.average)",
+        "finals, run.standing.state.best)",
+        "tests/lab/training/test_loop.py -k final_scores",
+    ),
+    (
+        "lab/suite/scoring.py",
+        "/ (graph.possible & ~truth).sum()",
+        "/ truth.sum()",
+        "tests/lab/suite/test_scoring.py -k curve_counts",
+    ),
+    (
+        "check/recurrent/balls.py",
+        "memory.radius + memory.size * gate.radius",
+        "memory.radius + np.abs(memory.middle) * gate.radius",
+        "tests/check/test_balls_hold.py",
+    ),
+    (
         "algebra/transformation.py",
         "second[image] for image in first",
         "first[image] for image in second",
