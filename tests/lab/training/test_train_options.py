@@ -81,7 +81,7 @@ TYPED: dict[str, tuple[str, Any, str]] = {
 # What else there is, and what it needs.
 AROUND = {
     "--config": "a file", "--option": "NAME=VALUE", "--device": "", "--out": "", "--json": "",
-    "--checkpoint-seconds": "--out", "--provable": "--out",
+    "--checkpoint-seconds": "--out", "--provable": "--out", "--each": "", "--together": "--each",
 }  # fmt: skip
 SPEC = "Grid9@boundary"  # has an observation map
 
