@@ -120,15 +120,21 @@ def _networks(
 def _rounds(request: Request, budget: Budget) -> Iterator[list[Proposal]]:
     """Rounds of plans to compare: fewest layers first, more layers if none fits, a scan as fallback."""
     plans = proposals(request, budget)
-    if request.objective == "depth":
-        for layers in sorted({plan.layers for plan in plans}):
-            yield [plan for plan in plans if plan.layers == layers]
-    else:
-        yield plans
     fallback = SOURCES[-1]  # works for every automaton
-    if request.method in fallback.methods and not any(plan.method == "scan" for plan in plans):
-        with suppress(Unsupported, LimitExceeded):  # the plans before have been tried, and say why none fits
-            yield list(fallback.propose(request, budget))
+    waits = request.method in fallback.methods and not any(plan.method == "scan" for plan in plans)
+    rounds = [plans]
+    if request.objective == "depth":
+        numbers = sorted({plan.layers for plan in plans})
+        rounds = [[plan for plan in plans if plan.layers == layers] for layers in numbers]
+    for each in [*rounds, []]:
+        if waits and (not each or (len(rounds) > 1 and each[0].layers > fallback.least(request))):
+            waits = False  # it is shallower than the plans that are left, or there are none
+            with suppress(
+                Unsupported, LimitExceeded
+            ):  # the plans before have been tried, and say why none fits
+                yield list(fallback.propose(request, budget))
+        if each:
+            yield each
 
 
 # Proposals from Krohn–Rhodes plans: several searches, each plan as the program of fewest layers.
