@@ -234,6 +234,8 @@ def test_controls_are_not_the_finding_itself() -> None:
     assert np.mean(shares["shuffled"]) < 0.5
     assert max(shares["untrained"]) < 0.2
     assert min(row.selectivity for row in rows) > 0.3
+    # Less what a probe makes of shuffled labels, not less than guessing: the two differ by chance.
+    assert any(abs(row.selectivity - (row.probe.value - row.baseline)) > 0.01 for row in rows)
 
 
 def test_a_swap_that_changes_nothing_is_not_a_hit(study: Study) -> None:
