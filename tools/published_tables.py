@@ -319,7 +319,7 @@ def findings() -> Mapping[str, str]:
         "optimisers": optimisers(),
         "swapped": swapped(),
         "take-offs": take_offs(),
-        **tables(EXPERIMENTS),
+        **tables(name for name in EXPERIMENTS if store.members(name, Scale.SMALL)),
     }
 
 
