@@ -81,7 +81,9 @@ def test_a_name_that_is_taken_is_refused() -> None:
 
     with pytest.raises(InvalidInput, match="'gpt' is taken"):
         register(Impostor)
-    with pytest.raises(UnknownName, match=r"must be one of [a-z, ]*gpt, gru, lstm[a-z, ]*; got 'wide-lstm'"):
+    with pytest.raises(
+        UnknownName, match=r"must be one of [a-z, ]*gru, looped, lstm[a-z, ]*; got 'wide-lstm'"
+    ):
         architecture("wide-lstm")
 
 
@@ -169,7 +171,7 @@ def test_a_package_that_does_not_load_is_one_line_and_only_if_it_is_asked_for(
     capsys.readouterr()
     assert run([*TRAIN, "--model", "mamba"]) == 2
     unknown = capsys.readouterr().err
-    assert re.search("a model must be one of broken, [a-z, ]*gpt, gru, lstm[a-z, ]*; got 'mamba'", unknown)
+    assert re.search("a model must be one of broken, [a-z, ]*gru, looped, lstm[a-z, ]*; got 'mamba'", unknown)
 
 
 def test_options_of_an_installed_architecture_are_its_fields(
