@@ -117,13 +117,13 @@ MUTANTS = [
         "tests/automata/test_refused_automata.py",
     ),
     (
-        "cascade/holonomy.py",
+        "cascade/covering.py",
         "if mask & (mask - 1) or not mask:",
         "if not mask:",
         "tests/cascade/test_covering.py",
     ),
     (
-        "cascade/holonomy.py",
+        "cascade/covering.py",
         "if depth[tile] <= depth[number]:",
         "if depth[tile] < depth[number]:",
         "tests/cascade/test_covering.py tests/cascade/test_schedules.py",
@@ -147,7 +147,7 @@ MUTANTS = [
         "tests/lab/interpret/test_intervals.py",
     ),
     (
-        "network/transformer.py",
+        "network/forward.py",
         "bits + np.uint32(0x7FFF)",
         "bits + np.uint32(0x8000)",
         "tests/network/test_same_arithmetic.py tests/network/test_forward.py",
@@ -168,25 +168,25 @@ MUTANTS = [
     ("base/portable.py", "PLACES = 192", "PLACES = 60", "tests/base/test_nearest_float.py"),
     ("base/portable.py", "2 * noise", "0 * noise", "tests/base/test_nearest_float.py"),
     (
-        "paper/lemmas.py",
+        "paper/counter.py",
         "waves * (2 * start + 1)",
         "waves * (2 * start - 1)",
         "tests/paper/test_counter_and_memory.py",
     ),
     (
-        "paper/lemmas.py",
+        "paper/counter.py",
         "0.5, 1.0) / each(sin",
         "1.0, 1.0) / each(sin",
         "tests/paper/test_counter_and_memory.py",
     ),
     (
-        "network/lowering/heads.py",
+        "network/lowering/position_codes.py",
         "1 << self.count.bit_length()",
         "1 << (self.count.bit_length() + 1)",
         "tests/golden/test_golden.py",
     ),
     (
-        "network/lowering/maps.py",
+        "network/lowering/staircase.py",
         "frexp(distance / 2)[1] - 1",
         "frexp(distance / 2)[1]",
         "tests/network/test_mlp_builder.py tests/network/test_gadgets.py",
@@ -199,7 +199,7 @@ MUTANTS = [
         "tests/exporting/test_from_compiled.py",
     ),
     ("lab/tasks/batches.py", "< self.config.reveal", "<= 1 - self.config.reveal", "tests/lab/tasks"),
-    ("lab/tasks/batches.py", "states + self.automaton.num_letters", "states", "tests/lab/tasks"),
+    ("lab/tasks/batches.py", "states + self.num_letters", "states", "tests/lab/tasks"),
     (
         "base/files.py",
         "os.replace(temporary, target)",
@@ -311,8 +311,8 @@ MUTANTS = [
     ),
     (
         "lab/experiments/store.py",
-        "OR scale = :scale",
-        "OR scale <> :scale",
+        "and scale in (None, member.scale)",
+        "and scale not in (None, member.scale)",
         "tests/lab/experiments/test_store.py",
     ),
     (
@@ -328,7 +328,7 @@ MUTANTS = [
         "tests/cascade/test_plan_checks.py tests/cascade/test_congruences.py",
     ),
     (
-        "algebra/transformation.py",
+        "algebra/stabilizer_chain.py",
         "level == len(self.levels) and residue == self.rows.one",
         "level == len(self.levels)",
         "tests/algebra/test_stabilizer_chain.py",
@@ -370,7 +370,7 @@ MUTANTS = [
         "tests/cli/test_texts.py -k error_line",
     ),
     (
-        "automata/semiautomaton.py",
+        "automata/words.py",
         "letter {place + 1} is ",
         "letter {place} is ",
         "tests/cli/test_texts.py -k small_batches",
