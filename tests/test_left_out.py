@@ -51,7 +51,7 @@ def test_files_that_are_named_are_skipped_with_the_reason(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stdout
     for name in ("test_draw", "test_screens"):
         assert f"{name} needs selenium, which is not installed (make setup)" in done.stdout
-    assert "2 passed" in done.stdout
+    assert "3 passed" in done.stdout
     assert "NOT RUN: explorer, for selenium" in done.stdout
 
 

@@ -138,7 +138,7 @@ def test_wrong_arguments_are_refused_in_one_line(network: krohn.CompiledNetwork,
         (lambda: krohn.compile("C2", lenght=8), "got lenght"),
         (lambda: krohn.zoo(5), "name must be str or None; got 5"),
         (lambda: krohn.from_regex(5), "pattern must be str; got 5"),
-        (lambda: krohn.atlas("2", 2), "states must be int; got '2'"),
+        (lambda: krohn.atlas("2", 2), "states must be int or None; got '2'"),
         (lambda: krohn.analyze("S3", effort="x"), "effort must be float; got 'x'"),
         (lambda: krohn.barrington(5), "formula must be str; got 5"),
         (lambda: krohn.atlas(1, 2), "2 to 8 states over 1 to 6 letters; got 1 and 2"),
@@ -428,7 +428,7 @@ def test_names_are_one_string_or_a_list_as_in_the_command(
 def test_a_page_is_refused_words_that_it_cannot_draw() -> None:
     with pytest.raises(krohn.KrohnError, match="at most 512 letters; got 1000000"):
         krohn.explore("S4", length=10**6)
-    with pytest.raises(krohn.KrohnError, match="nothing-here must exist"):
+    with pytest.raises(krohn.KrohnError, match="no folder nothing-here"):
         krohn.explore("C2", length=4, results="nothing-here")
 
 

@@ -19,6 +19,7 @@ ARITHMETIC |= {
     "transformer/near.py",
     "transformer/words.py",
 }  # networks that krohn did not write
+ARITHMETIC |= {"looped/block.py"}  # bounds of its own: boxes and lengths of vectors
 ALLOWED = {"numpy", "krohn.errors", "krohn.check", "collections", "dataclasses", "functools", "itertools"}
 ALLOWED |= {
     "abc",
@@ -143,8 +144,9 @@ PARTS = {
         "arithmetic/sums recurrent/cells recurrent/stacks recurrent/closure recurrent/chunks "
         "recurrent/balls recurrent/boxes recurrent/rules"
     ),
+    "looped networks": "looped/block looped/rules",
 }
-AFTER_CASCADES = ("scans, orders and exports", "recurrent networks")
+AFTER_CASCADES = ("scans, orders and exports", "recurrent networks", "looped networks")
 
 
 def parts() -> dict[str, list[str]]:

@@ -65,7 +65,7 @@ def test_the_text_shows_built_paper_proof_and_what_heads_do(capsys: pytest.Captu
     for part in (
         "the paper's best (lemmas on groups)",
         "blocks of GPT-2",
-        "counts how often toggle has come",
+        "counts how often drive has come, at places of kind 1",
         "proved: right on",
     ):
         assert part in text

@@ -247,7 +247,7 @@ LONG = (
         (1, WORDS, "1, optimal for words of more than 1 letter"),
         (2, WORDS, "at most 2 at every length; at least 1 for words of more than 1 letter"),
         (1, None, "at most 1 at every length"),
-        (0, None, "0, optimal"),
+        (0, None, "0, optimal: the last letter and the place decide"),
     ],
 )
 def test_bounds_on_the_depth_name_the_words_and_layers_they_hold_for(

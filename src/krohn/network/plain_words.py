@@ -12,7 +12,7 @@ from typing import Protocol
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.layout import Layout
-from krohn.network.operations import AttentionOperation, LookBack, PlaceSum, PrefixSum
+from krohn.network.operations import AttentionOperation, EndWrite, LookBack, PlaceSum, PrefixSum
 from krohn.network.program import Meaning, Program
 from krohn.network.register_kinds import KINDS
 
@@ -101,6 +101,8 @@ class Wording:
         texts, inner = KINDS[meaning.kind][1:], meaning.of[0] if meaning.of else meaning
         if meaning.kind == "sum" and inner.kind in SUMS:
             meaning, texts = inner, SUMS[inner.kind]
+        elif meaning.kind == "sum at places" and inner.kind == "step at places":
+            meaning, texts = inner, ("{added at places}",)
         elif meaning.kind == "back" and inner.kind in ("letter", "symbol"):
             texts = ("the letter before" if meaning.number == 1 else "the letter {number} places back",)
         elif meaning.kind == "back" and inner.kind == "point":
@@ -122,7 +124,18 @@ class Wording:
             return f"looks at {' and '.join(dict.fromkeys(map(self.of, targets)))}"
         if all(target.kind in FETCHED for target in targets):
             return "; ".join(dict.fromkeys(self._said(target, FETCHED[target.kind]) for target in targets))
+        if isinstance(operation, EndWrite):
+            which = "first" if operation.end == "earliest" else "last"
+            return f"finds the {which} {' and '.join(self._marked(name) for name in operation.flags)}"
         return operation.describe()
+
+    def _marked(self, flag: str) -> str:
+        """A position where a flag is 1: the letters there, where these decide."""
+        meaning = self.meanings[flag]
+        if meaning.kind == "is" and meaning.of[0].letters:
+            return _either(meaning.of[0].letters)
+        words = self.of(meaning)
+        return f"place where {words.removeprefix('1 if ')}" if words.startswith("1 if ") else f"1 of: {words}"
 
     def _said(self, meaning: Meaning, texts: Sequence[str]) -> str:
         """The last of the texts is for a set of letters that is described, not listed."""
@@ -260,6 +273,9 @@ class _WordParts(dict[str, str]):
                 return words.counter(meaning)[0 if meaning.kind == "step" else 2]
             case "added":
                 return words.counter(meaning)[1]
+            case "added at places":
+                added = words._sum(words.brought[meaning], meaning.modulus or 1)[1]
+                return f"{added}, at places of kind {meaning.start}"
             case "moves":
                 brought = words.brought.get(meaning)
                 return "" if brought is None else f": {words.values(brought)}"

@@ -99,10 +99,13 @@ KINDS: dict[str, tuple[str, ...]] = {
     "step": ("{at} section {section} step mod {modulus}{no}", "{counter}"),
     "counter": ("{at} section {section} count mod {modulus}{no}", "{counter}"),
     # The same beside a clock: what a letter adds depends on its place too.
-    "alike places": ("places {number} mod {modulus}", "1 at places where the letters add the same"),
+    "alike places": (
+        "places {number} mod {modulus}",
+        "1 at places of kind {number}, where each letter adds the same",
+    ),
     "step at places": (
         "{at} section {section} step mod {modulus}{no} at places {start}",
-        "what the letter adds, if it stands at one of the places number {start}",
+        "what the letter adds at places of kind {start}",
     ),
     "counter by place": (
         "{at} section {section} count mod {modulus}{no} by place",

@@ -75,8 +75,11 @@ def digest(flat: torch.Tensor) -> str:
 
 @pytest.mark.parametrize("kind", kinds())
 def test_a_seed_gives_the_same_bytes_and_no_two_seeds_or_replicates_do(kind: str) -> None:
-    cell = kind in ("lstm", "gru")
-    small: dict[str, object] = {"embedding": 4, "hidden": 4} if cell else {"layers": 1, "dim": 8, "mlp": 8}
+    small: dict[str, object] = {"layers": 1, "dim": 8, "mlp": 8}
+    if kind in ("lstm", "gru"):
+        small = {"embedding": 4, "hidden": 4}
+    elif kind == "looped":
+        small = {"blocks": 1, "dim": 8, "mlp": 8}
     layout = network_of(kind, **small).layout
     flat = layout.initial(random_streams.replicate_keys(3, 3))
     assert digest(flat) == digest(
@@ -148,6 +151,14 @@ BEGINNINGS: dict[str, Table] = {
         {"wte": 1.0, "head.weight": 32**-0.5},
         dict.fromkeys(("mix.query", "mix.key", "mix.value", "mix.beta.weight", "mix.gate.weight"), 0.125)
         | {"mix.out": 48**-0.5, "mlp.in": 0.125, "mlp.out": 48**-0.5},
+    ),
+    "looped": (
+        {"blocks": 2, "dim": 32, "heads": 2, "mlp": 48},
+        {"ln_f.weight": 1.0, "ln_f.bias": 0.0, "head.bias": 0.0},
+        {**BLOCK, "ln_3.weight": 1.0, "ln_3.bias": 0.0},
+        {"wte": 1.0, "none": 0.3, "head.weight": (3 * 32) ** -0.5},
+        {"attn.slot": 0.3, "mlp.c_proj": (3 * 48) ** -0.5}
+        | dict.fromkeys(("attn.c_attn", "attn.c_proj", "mlp.c_fc"), (3 * 32) ** -0.5),
     ),
     "rankone": (
         MEMORY,

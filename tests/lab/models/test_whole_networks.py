@@ -112,6 +112,7 @@ SIZES: dict[str, dict[str, object]] = {
     "gru": {"embedding": 0, "hidden": -1},
     "diagonal": {"layers": 0, "dim": 0, "conv": 0, "channels": 0, "mlp": -1},
     "deltaproduct": {"layers": 0, "heads": 0, "key_dim": 0, "value_dim": 0, "householders": 0, "beta_max": 0},
+    "looped": {"dim": 0, "heads": 0, "mlp": 0, "blocks": 0, "noise": -1, "codes": -1},
     "rankone": {"dim": 0, "heads": 0, "steps": 0, "rate_max": 3},
 }
 
@@ -284,9 +285,11 @@ def test_plain_operations_are_chosen_on_a_cpu() -> None:
 @pytest.mark.parametrize("kind", sorted(SIZES))
 def test_the_loss_counts_shown_positions_alone(kind: str) -> None:
     """From the logits, one position after the other; a replicate without shown positions loses nothing."""
-    options: dict[str, object] = (
-        {"layers": 1, "dim": 4, "mlp": 4} if kind not in ("lstm", "gru") else {"hidden": 4}
-    )
+    options: dict[str, object] = {"layers": 1, "dim": 4, "mlp": 4}
+    if kind in ("lstm", "gru"):
+        options = {"hidden": 4}
+    elif kind == "looped":  # its loss after every loop is tested beside the model
+        options = {"dim": 4, "heads": 2, "mlp": 4, "noise": 0, "supervise": "end"}
     config: ModelConfig = model_config(kind, **options | ({"heads": 2} if kind == "gpt" else {}))
     network = config.build(VOCABULARY, CLASSES)
     weights, words = moved(network), tokens()

@@ -36,7 +36,7 @@ def test_a_run_becomes_provable(kind: str, tmp_path: Path, capsys: pytest.Captur
     ("options", "says"),
     [
         (["--model", "lstm"], "--provable needs a directory"),
-        (["--out", "OUT"], "--provable needs --model lstm or gru; got gpt"),
+        (["--out", "OUT"], "--provable needs --model lstm, gru or looped; got gpt"),
         (["--model", "lstm", "--bos", "--out", "OUT"], "leave out --scratchpad and --bos"),
         (
             ["--model", "gru", "--hidden", "4", "--out", "OUT"],

@@ -265,7 +265,10 @@ def event_plan(automaton: Semiautomaton, budget: Budget, *, merge: bool) -> Even
     for *row, state in np.unique(columns, axis=0).tolist():
         known = rows.setdefault(tuple(row), wanted[machine.order[state]])
         assert known == wanted[machine.order[state]], "contexts and features determine the state"
-    return EventLayers(machine, features, letters, automaton.letter_names, len(automaton.output_names), rows)
+    plan = EventLayers(machine, features, letters, automaton.letter_names, len(automaton.output_names), rows)
+    if not features and not plan.window.any():
+        raise Unsupported("what does not change needs no features")
+    return plan
 
 
 EVENTS, MOST_ROWS = 4_000_000, 200_000

@@ -19,7 +19,7 @@ from krohn.cascade.holonomy import derived_length
 from krohn.construct.request import Proposal, Request
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.running_counters import RunningCounters, count
-from krohn.errors import LimitExceeded, Unsupported, counted
+from krohn.errors import LimitExceeded, counted
 from krohn.network.operations import Row
 from krohn.network.program import Meaning, Program
 
@@ -29,13 +29,13 @@ AT = Meaning("stage", level=0)
 
 
 def clocked_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
-    """The program of G₀ beside a clock, where G₀ has a shorter derived series than the group itself."""
+    """The program of G₀ beside a clock, where G₀ has a shorter derived series than the group; else none."""
     seen = equal_lengths(request.automaton)
     if seen is None:
-        raise Unsupported("only a group automaton runs beside a clock")
+        return
     layers = derived_length(seen.group)
     if not 0 < layers < derived_length(PermutationGroup(seen.automaton.letters, seen.automaton.num_states)):
-        raise Unsupported("beside a clock the group would take as many layers")
+        return
     if seen.period > MOST_PLACES:
         raise LimitExceeded(f"a clock may have at most {MOST_PLACES} places; this one has {seen.period}")
     tower = counter_tower({f for row in seen.factors for f in row}, len(seen.points))

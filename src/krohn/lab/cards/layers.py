@@ -220,6 +220,7 @@ SIZES: dict[str, Callable[[int], dict[str, Any]]] = {
     "diagonal": lambda width: _stack_size(width) | {"channels": 2 * width},
     "deltaproduct": _matrix_size,
     "rankone": _matrix_size,
+    "looped": lambda width: {"dim": width, "heads": 4 if width % 4 == 0 else 1, "mlp": 4 * width},
 }
 """Small sizes of our architectures, by the width of the card."""
 
@@ -248,6 +249,8 @@ def _family(config: ModelConfig) -> str | None:
         return "DeltaNet [0, 2]" if get("householders") == 1 and not get("gate") else "DeltaProduct"
     if kind == "rankone" and get("rate_max") == 2:
         return "rank-one (RWKV-7)"
+    if kind == "looped":
+        return "Transformer, looped" if get("blocks") == 1 else "Transformer, log depth"
     return {"lstm": "LSTM", "gru": "GRU"}.get(kind)
 
 
