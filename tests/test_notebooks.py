@@ -86,6 +86,7 @@ def test_there_is_a_tour_and_a_notebook_for_each_reader() -> None:
     assert [path.stem for path in NOTEBOOKS] == [
         "can_my_layer",
         "ground_truth",
+        "lasting",
         "lesson",
         "theory",
         "tour",

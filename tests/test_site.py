@@ -72,13 +72,6 @@ def test_every_page_is_of_one_of_four_kinds() -> None:
     assert sorted(names) == sorted(pages | {"reference/commands", "reference/python", "decisions/index"})
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.stem)
-def test_a_page_is_short_enough_to_read(page: Path) -> None:
-    """2,500 words, but for what is generated: the reference, and the records of research and results."""
-    if page.parent.name not in {"reference", "records"}:
-        assert len(page.read_text(encoding="utf-8").split()) <= 2500
-
-
 def test_every_page_is_in_the_contents_and_every_command_in_the_reference(site: Path) -> None:
     for page in [*DOCS.glob("*.md"), *DOCS.glob("decisions/*.md"), *DOCS.glob("records/*.md")]:
         assert (site / page.relative_to(DOCS).with_suffix(".html")).exists()

@@ -50,7 +50,7 @@ def test_words_that_are_run_wrong_are_not_certified(
     """Coq's yes to this network is that of the next test."""
     net = str(written(tmp_path / "net", "C2", "rankone"))
     opinion, yes = SecondOpinion(12, 4096, 4095, "float32"), CoqVerdict(True, 1.0, AXIOMS, "8.16.1", 1.0, 500)
-    monkeypatch.setattr("krohn.proving.kernel.run_all", lambda *_: (opinion, None))
+    monkeypatch.setattr("krohn.proving.recurrent.run_all", lambda *_: (opinion, None))
     monkeypatch.setattr("krohn.proving.kernel.check_text", lambda text: yes)
     assert run(["verify", net, "--kernel"]) == 1
     text = capsys.readouterr().out

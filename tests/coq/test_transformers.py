@@ -307,5 +307,5 @@ def test_other_heads_are_refused_in_one_line(
         message = capsys.readouterr().err
         assert missing in message
         assert len(message.strip().splitlines()) <= 2
-    with pytest.raises(InvalidFile, match="must be a folder with one of"):
+    with pytest.raises(InvalidFile, match="must be a directory with"):
         krohn.verify(tmp_path, kernel=True)

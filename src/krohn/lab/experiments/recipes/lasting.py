@@ -12,7 +12,7 @@ from krohn.lab.experiments.experiment import Experiment, Figures, Label, Planned
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes.taught import words_to_pass
 from krohn.lab.experiments.settings import LOOPED, TASKS, Settings, by_scale, plan_run
-from krohn.lab.experiments.summary import mean_series, summary
+from krohn.lab.experiments.summary import mean_series, note_on, summary
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.interpret.codes_found import CodesFound
 from krohn.lab.interpret.evaluation import AccuracyAlong
@@ -100,7 +100,8 @@ def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
         )
     ]
     longest = LENGTH[scale] * LONGER[-1]
-    note = f"trained on {LENGTH[scale]} letters; letters of words of {longest}; proofs are for every length"
+    note = f"{note_on(cells, scale)}\ntrained on {LENGTH[scale]} letters; letters of words of {longest}; "
+    note += "proofs are for every length"
     return {"lasting": bar_chart(bars, title="A looped block on longer words", y_axis="share", note=note)}
 
 
