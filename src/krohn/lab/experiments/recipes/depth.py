@@ -74,12 +74,16 @@ SWAPPED, SWAPPED_RATES = "Muon's recipe with AdamW", (8e-4, 1.2e-3, 3e-4, 4e-4)
 # Is D6 hard as a group or by its letters? Muon's recipe on the same group with the paper's letters for S3,
 # which are all elements but the neutral one, and with two reflections, not a rotation and a reflection.
 LETTERS, LETTERS_TASKS = "D6 by other letters", ("S3", "S3:adjacent")
+# The depths where the paper finds the groups that AdamW misses above: the paper's rates and weight decay, four
+# replicates a rate. The worse half is given up every 1,000 steps until one is left.
+DEEP, DEEP_TASKS, DEEP_DEPTHS = "AdamW, deep", ("D6", "A4", "S4", "Q8", "S5", "D8", "A5"), (16, 12)
+DEEP_REPLICATES = 12
 QUESTIONS = (SWAPPED, LETTERS)  # no part of the map
 FEWER_REPLICATES = 4  # with 8 layers, in the two sheets above
 DEEPER_REPLICATES = 3  # in cells of the map deeper than one that passes
 # Older results, each with its own settings.
 OWN = "settings of its own"
-ORDER = (*SHEETS, *GROWTH, *QUESTIONS, TWICE, *OTHER_LENGTHS, OWN)
+ORDER = (*SHEETS, *GROWTH, DEEP, *QUESTIONS, TWICE, *OTHER_LENGTHS, OWN)
 
 # The recipe of each sheet, and beside the map the cells of the others at scale small: depths and tasks.
 RECIPES: dict[str, Settings] = {
@@ -91,6 +95,8 @@ RECIPES: dict[str, Settings] = {
     TWICE: BY_ADAMW | {"sequences": 2 * 24_000 * 64, "evaluations": 2 * 48},
     SWAPPED: BY_MUON | {"optimizer": "adamw", "lr": SWAPPED_RATES},
     LETTERS: BY_MUON,
+    DEEP: BY_ADAMW
+    | {"replicates": DEEP_REPLICATES, "lr": (3e-4, 1e-4, 3e-5), "halving": 1000, "halving_least": 1},
 }
 BESIDE: tuple[tuple[str, tuple[int, ...], tuple[str, ...]], ...] = (
     (MUON, (DOUBLING_DEPTH,), TASKS),
@@ -102,6 +108,7 @@ BESIDE: tuple[tuple[str, tuple[int, ...], tuple[str, ...]], ...] = (
     (SWAPPED, (2,), ("C2xC2xC2",)),
     (SWAPPED, (8,), ("A4", "D8")),
     (LETTERS, (8,), LETTERS_TASKS),
+    (DEEP, DEEP_DEPTHS, DEEP_TASKS),
 )
 
 
