@@ -22,7 +22,7 @@ from typing import Any
 
 import krohn
 from krohn.errors import KrohnError
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from check.changes import CHANGES, changed

@@ -30,8 +30,8 @@ from krohn.check.files.folders import Net
 from krohn.check.ground import Refused
 from krohn.check.rules import RULES, check_certificate, read_net, transformer_of
 from krohn.errors import KrohnError
+from krohn.proving.attempts import Goal, furthest
 from krohn.proving.claims import claim_about
-from krohn.proving.compiled import furthest
 from krohn.proving.export import without_norms
 from krohn.proving.word_search import all_words
 
@@ -215,7 +215,7 @@ def proved(net: Net, honest: Certificate, spec: str, length: int) -> bool:
         if check_certificate(net, asked).certified:
             return True
         network, outputs = transformer_of(net, claim.automaton)
-        record, failure, _ = furthest(network, outputs, length, claim.dtype, without_norms(network))
+        record, failure, _ = furthest(Goal(network, without_norms(network), outputs, length, claim.dtype))
         result = Certificate(claim, asked.rules, RULES[asked.rules].version, record.witness)
         return failure is None and check_certificate(net, result).certified
     except (KrohnError, Refused):

@@ -6,7 +6,7 @@ from check.attacks import CONTROLS, DECEIVED, Attack
 from check.attacks_refused import NEVER
 from check.judge import wrong_word
 from every import every
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 
 
 @every(("attack", "dtype"), [*DECEIVED, *NEVER])

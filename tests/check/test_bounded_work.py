@@ -16,7 +16,7 @@ from krohn.check.transformer.checker import check, readings_of
 from krohn.check.transformer.gpt2 import token_automaton
 from krohn.errors import LimitExceeded
 from krohn.network.compiled import CompiledNetwork
-from krohn.proving.compiled import attempt
+from krohn.proving.attempts import attempt
 
 ONE = Automaton(np.zeros((1, 1), dtype=np.int64), 0, np.zeros(1, dtype=np.int64))
 

@@ -15,7 +15,7 @@ from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import run as run_in
 from krohn.network.transformer import Head, Layer, Matrix, Mlp, Transformer
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 from proving.built_networks import compiled
 
 LAST_LETTER = Semiautomaton.from_letters([(0, 0), (1, 1)])

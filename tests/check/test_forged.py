@@ -21,7 +21,7 @@ from krohn.check.claim import Claim
 from krohn.check.rules import RULES, read_net
 from krohn.cli.app import run
 from krohn.network.compiled import save
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 from krohn.proving.verification import verify
 from krohn.proving.witness.search import checkable_table
 from proving.built_networks import compiled

@@ -18,7 +18,7 @@ from check.judge import hard_words, outputs, runs
 from every import every
 from krohn.check.files.reader import Automaton
 from krohn.check.transformer.checker import check
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 from krohn.proving.witness.search import checkable
 from proving.built_networks import compiled
 

@@ -15,7 +15,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from krohn.check.files.reader import Automaton
 from krohn.check.transformer.checker import check
 from krohn.check.transformer.gpt2 import decoder_of
-from krohn.proving.compiled import arithmetic, furthest
+from krohn.proving.attempts import Goal, arithmetic, furthest
 from krohn.proving.export import without_norms
 
 Tensors = dict[str, npt.NDArray[Any]]
@@ -88,7 +88,9 @@ def right_in_transformers(tensors: Tensors) -> bool:
 
 def certified(tensors: Tensors) -> bool:
     network = decoder_of(tensors, 1, PROMPT, LETTERS, 1e-5)
-    record, failure, _ = furthest(network, LAST_LETTER, LENGTH, arithmetic("float32"), without_norms(network))
+    record, failure, _ = furthest(
+        Goal(network, without_norms(network), LAST_LETTER, LENGTH, arithmetic("float32"))
+    )
     if failure is None:
         assert check(network, LAST_LETTER, "float32", LENGTH, record.witness).certified
     return failure is None

@@ -15,7 +15,7 @@ from krohn.check.files.reader import Automaton, Network
 from krohn.check.transformer.checker import check
 from krohn.errors import InvalidFile
 from krohn.network.transformer import Transformer
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 from krohn.proving.witness.search import checkable
 from proving.built_networks import compiled
 

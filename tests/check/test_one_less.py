@@ -17,8 +17,9 @@ from krohn.check.transformer.checker import check
 from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Head, Layer, Transformer
+from krohn.proving.attempts import arithmetic, attempt
 from krohn.proving.claims import Question
-from krohn.proving.compiled import arithmetic, attempt, verify_compiled
+from krohn.proving.compiled import verify_compiled
 from krohn.proving.witness.search import checkable
 from krohn.proving.word_search import all_words
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import krohn
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 
 
 def refusal(network: krohn.CompiledNetwork, dtype: str, **changed: object) -> str:

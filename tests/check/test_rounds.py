@@ -12,7 +12,7 @@ from check.torch_judge import outputs
 from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Layer, Transformer
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 from proving.built_networks import compiled
 
 LENGTH = 6

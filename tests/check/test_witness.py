@@ -10,7 +10,7 @@ import pytest
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.files.reader import Automaton, Network
 from krohn.check.transformer.checker import check
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 from krohn.proving.witness.search import checkable
 from proving.built_networks import compiled
 

@@ -25,7 +25,7 @@ from krohn.check.rules import read_net
 from krohn.cli.app import run
 from krohn.network.compiled import save
 from krohn.network.transformer import Head, Layer, Transformer
-from krohn.proving.compiled import attempt
+from krohn.proving.attempts import attempt
 
 Change = Callable[[dict[str, Any]], object]
 

@@ -13,7 +13,7 @@ from krohn.automata.zoo import parse_spec
 from krohn.check.transformer.checker import check
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork, load, save
-from krohn.proving.compiled import arithmetic
+from krohn.proving.attempts import arithmetic
 from krohn.proving.verification import verify
 from krohn.proving.witness.search import checkable
 from krohn.proving.word_search import exhaustive

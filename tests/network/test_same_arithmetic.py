@@ -19,7 +19,7 @@ from krohn.lab.bridge import states_on_device
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import apply_mlp, caster
 from krohn.network.forward import run as run_in
-from krohn.proving.compiled import ARITHMETICS, arithmetic
+from krohn.proving.attempts import ARITHMETICS, arithmetic
 from unproved import compile
 
 LENGTH = 7

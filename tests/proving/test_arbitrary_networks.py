@@ -7,7 +7,7 @@ import numpy as np
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 from proving.mutants import Mutant, is_wrong
 
 PARITY = Semiautomaton.from_letters([(0, 1), (1, 0)])

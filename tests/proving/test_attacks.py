@@ -13,7 +13,7 @@ from krohn.lab.bridge import to_torch
 from krohn.network.forward import run as run_in
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
 from krohn.paper.theorem1 import build_scan
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 from proving.built_networks import compiled
 from proving.mutants import Mutant, is_wrong
 

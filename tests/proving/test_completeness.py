@@ -10,7 +10,7 @@ import krohn
 from every import every
 from krohn.check.ground import Refused, Work
 from krohn.errors import KrohnError
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 from krohn.proving.witness.machines import tabulate_step
 from krohn.proving.witness.search import begin_walk, checkable, walk_through
 from proving.built_networks import compiled

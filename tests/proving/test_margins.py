@@ -8,7 +8,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.functions import simulate
 from krohn.lab.bridge import to_torch
 from krohn.network.transformer import Head, Layer, Mlp, Transformer
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 from proving.built_networks import compiled
 from proving.mutants import mutants
 

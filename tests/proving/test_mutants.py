@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 from proving.built_networks import compiled
 from proving.mutants import is_wrong, mutants
 

@@ -16,7 +16,7 @@ from krohn.paper import theorem1
 from krohn.paper.positions import PositionCode
 from krohn.paper.theorem1 import build_scan
 from krohn.paper.theorem3 import build_grid
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving.attempts import arithmetic, attempt
 from proving.built_networks import compiled, lowered
 from proving.mutants import Mutant, is_wrong
 from proving.planting import planted as planted_in

@@ -13,7 +13,7 @@ from krohn.network.lowering import maps as weights
 from krohn.network.lowering.assembly import lower
 from krohn.network.operations import Linear, PrefixSum
 from krohn.network.program import Program, ProgramLayer, Readout, Register, Source
-from krohn.proving.compiled import RUN_ONLY, arithmetic, attempt
+from krohn.proving.attempts import RUN_ONLY, arithmetic, attempt
 from krohn.proving.verification import verify
 from proving.mutants import Mutant, is_wrong
 from proving.planting import gadgets, planted

@@ -10,8 +10,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.compiled import CompiledNetwork
-from krohn.proving import compiled as proof
-from krohn.proving.compiled import arithmetic, attempt
+from krohn.proving import attempts as proof
+from krohn.proving.attempts import arithmetic, attempt
 from krohn.proving.verification import verify
 from proving.built_networks import PROGRAMS, compiled, lowered
 

@@ -9,7 +9,7 @@ import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.network.forward import run as run_in
 from krohn.proving import word_search
-from krohn.proving.compiled import arithmetic
+from krohn.proving.attempts import arithmetic
 from krohn.proving.word_search import all_words, exhaustive, search
 from proving.built_networks import compiled
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from krohn.network.forward import run as run_in
-from krohn.proving.compiled import arithmetic
+from krohn.proving.attempts import arithmetic
 from krohn.proving.verification import verify
 from krohn.proving.word_search import all_words, exhaustive
 from proving.built_networks import compiled

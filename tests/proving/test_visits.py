@@ -9,7 +9,7 @@ from check.changes import CHANGES, changed
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Head, Mlp, Transformer
 from krohn.paper.theorem3 import build_grid
-from krohn.proving.compiled import attempt
+from krohn.proving.attempts import attempt
 from proving.mutants import Mutant, is_wrong
 
 PRINTED = ["log_depth", "max_pool", "constant_depth", "count"]

@@ -46,7 +46,7 @@ from krohn.network.lowering.stock_blocks import in_blocks
 from krohn.network.operations import Clamp, Modulo, Table
 from krohn.network.program import Program
 from krohn.network.transformer import Transformer
-from krohn.proving.compiled import attempt
+from krohn.proving.attempts import attempt
 
 if TYPE_CHECKING:
     from krohn.recurrent.recurrent_network import RecurrentNetwork

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from krohn.base.portable import few_bits
+from krohn.base.threads import one_thread
 from krohn.errors import InvalidInput
 from krohn.exporting.lowering import Measured, lower
 from krohn.exporting.standard_blocks import StandardBlocks, standard_blocks
@@ -18,7 +19,6 @@ from krohn.network.gpt2.decoder import Decoder
 from krohn.network.gpt2.reference import Words, logits, rounded_logits
 from krohn.network.gpt2.vocabulary import vocabulary_of
 from krohn.network.transformer import Layer, Mlp, Transformer
-from krohn.proving.compiled import one_thread
 from krohn.proving.word_search import all_words, candidates
 
 SHORT_WORDS = 2000

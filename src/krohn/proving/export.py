@@ -27,9 +27,11 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.gpt2.reading import automaton_of_export, decoder_of_net, facts_of_export
 from krohn.network.gpt2.reference import states_of
+from krohn.proving.attempts import Goal, furthest
 from krohn.proving.claims import Check, Identity, Question, certificate_about, claim_about, identify
-from krohn.proving.compiled import RULE_SET, furthest, refutation_text
+from krohn.proving.compiled import RULE_SET
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification, mismatched
+from krohn.proving.proof_record import refutation_text
 from krohn.proving.stock import verify_words
 from krohn.proving.witness.search import checkable_table
 from krohn.proving.word_search import candidates, first_wrong, longest_of, run_every_word
@@ -83,7 +85,7 @@ def checkable_decoder(decoder: Decoder) -> Network:
 
 def _attempt(checked: Network, decoder: Decoder, automaton: Semiautomaton, length: int) -> Verdict:
     table, searched = token_table(decoder, automaton), without_norms(checked)
-    record, failure, margin = furthest(checked, table, length, DTYPE, searched)
+    record, failure, margin = furthest(Goal(checked, searched, table, length, DTYPE))
     if failure is not None:
         return unproved(refutation_text(failure, decoder.layers))
     return Verdict(True, margin, "", witness=record.witness, largest=length)
@@ -173,7 +175,8 @@ def _search(net: Net, certificate: Certificate, identity: Identity) -> Verificat
         return _outcome(net, certificate, identity, str(error))
     if claim.dtype in HALF:
         return _outcome(net, certificate, identity, WIDE_ONLY)
-    record, failure, _ = furthest(network, table, claim.up_to or 1, claim.dtype, without_norms(network))
+    goal = Goal(network, without_norms(network), table, claim.up_to or 1, claim.dtype)
+    record, failure, _ = furthest(goal)
     if failure is not None:
         return _outcome(
             net, certificate, identity, refutation_text(failure, len(network.layers)), failure.word

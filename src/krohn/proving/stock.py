@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.files import CALLABLE
+from krohn.base.threads import one_thread
 from krohn.check.certificate import Certificate
 from krohn.check.files.folders import MODEL, Net, short
 from krohn.check.files.reader import Network
@@ -26,7 +27,6 @@ from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 from krohn.network.gpt2.reference import BATCH, outputs_of, run_in_batches, states_of
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for, with_outputs
 from krohn.proving.claims import Identity, Question, certificate_about, claim_about
-from krohn.proving.compiled import one_thread
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
 from krohn.proving.witness.search import checkable_table
 from krohn.proving.word_search import MAX_WORDS, Runner, longest_of, run_every_word

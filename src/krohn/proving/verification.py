@@ -17,10 +17,11 @@ from krohn.check.rules import unanswered
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.stock import named_tokens
+from krohn.proving.attempts import arithmetic
 from krohn.proving.claims import Question
-from krohn.proving.compiled import arithmetic, recheck_net
 from krohn.proving.kinds import Kind, kind_for
 from krohn.proving.outcome import Verification
+from krohn.proving.recheck import recheck_net
 
 if TYPE_CHECKING:
     from krohn.recurrent.recurrent_network import RecurrentNetwork
@@ -75,8 +76,18 @@ def verify(
     """
     meant = None if automaton is None else as_automaton(automaton)
     named = None if dtype is None else float_name(dtype)
-    asked = (named, _whole(length), meant, renamed, chunks, second_opinion, largest, effort, device, tokens)
-    question = Question(*asked)
+    question = Question(
+        dtype=named,
+        length=_whole(length),
+        automaton=meant,
+        renamed=renamed,
+        chunks=chunks,
+        second_opinion=second_opinion,
+        largest=largest,
+        effort=effort,
+        device=device,
+        tokens=tokens,
+    )
     kind = kind_for(network, "verify needs", "verify")
     _refuse_idle(kind, question, certificate, kernel=kernel, as_claimed=as_claimed)
     if kernel:
