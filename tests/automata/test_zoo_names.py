@@ -1,5 +1,6 @@
 """Names of the zoo: generator sets, observations, and what is refused."""
 
+import numpy as np
 import pytest
 from naive_machines import closure
 from sympy.combinatorics import Permutation
@@ -56,6 +57,7 @@ def test_any_list_of_permutations_can_be_the_letters() -> None:
         ("Grid4", "boundary", {"0": 1, "1": 0, "2": 0, "3": 1}),
         ("Grid3x3:noop", "boundary", {f"{i},{j}": int((i, j) != (1, 1)) for i in range(3) for j in range(3)}),
         ("S3", "first", {"012": 0, "021": 0, "102": 1, "120": 1, "201": 2, "210": 2}),
+        ("S3", "relative", {"012": 0, "021": 1, "102": 1, "120": 0, "201": 0, "210": 1}),
         ("C4", "zero", {"0": 1, "1": 0, "2": 0, "3": 0}),
         ("D6", "location", {"0,0": 0, "0,1": 1, "0,2": 2, "1,0": 0, "1,1": 1, "1,2": 2}),
         ("D6", "toggle", {"0,0": 0, "0,1": 0, "0,2": 0, "1,0": 1, "1,1": 1, "1,2": 1}),
@@ -68,6 +70,14 @@ def test_observations_are_those_of_the_table(name: str, observation: str, expect
     automaton = zoo(f"{name}@{observation}")
     assert automaton == zoo(f"{name}@{observation}")
     assert dict(zip(automaton.state_names, automaton.observe or (), strict=True)) == expected
+
+
+def test_letters_act_on_what_relative_shows() -> None:
+    automaton = zoo("A5@relative")
+    shown = np.array(automaton.observe)
+    assert np.bincount(shown).tolist() == [5] * 12
+    for column in automaton.table.T:
+        assert len({*zip(shown.tolist(), shown[column].tolist(), strict=True)}) == 12
 
 
 def test_the_sizes_of_the_papers_table_of_observations() -> None:

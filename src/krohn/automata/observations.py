@@ -29,6 +29,18 @@ def first_element(automaton: Semiautomaton) -> list[int]:
     return [int(name.split(separator)[0] if separator else name[0]) for name in automaton.state_names]
 
 
+def relative(automaton: Semiautomaton) -> list[int]:
+    """Permutations: the arrangement but for a rotation of the people's numbers, 0-based.
+
+    A letter acts on what is seen: n elements with one view are a coset of the rotations. Of the 60 elements
+    of A5 twelve views are left, as many as A4 has elements.
+    """
+    separator = "." if "." in automaton.state_names[0] else None
+    rows = np.array([name.split(separator) if separator else [*name] for name in automaton.state_names], int)
+    views = (rows - rows[:, :1]) % rows.shape[1]
+    return [int(view) for view in np.unique(views, axis=0, return_inverse=True)[1].ravel()]
+
+
 def by_number(show: Callable[[int, int], int]) -> Callable[[Semiautomaton], list[int]]:
     """A function of a state's number and of how many states there are."""
     return lambda automaton: [show(q, automaton.num_states) for q in range(automaton.num_states)]

@@ -16,7 +16,7 @@ from krohn.automata.brackets import dyck
 from krohn.automata.files import FILES, automaton_from_payload, load_automaton
 from krohn.automata.gridworlds import grid
 from krohn.automata.groups import cyclic, dihedral, quaternion
-from krohn.automata.observations import boundary, by_number, first_element, stack_top
+from krohn.automata.observations import boundary, by_number, first_element, relative, stack_top
 from krohn.automata.permutations import alternating, permutation_reset, symmetric
 from krohn.automata.products import direct_product
 from krohn.automata.reading.arrows import finish
@@ -113,7 +113,7 @@ FAMILIES = (
         lambda n, letters: alternating(int(n), letters or "paper"),
         "alternating group acting on itself; letters are the 3-cycles (1 2 i)",
         ("A4", "A5"),
-        {"first": first_element},
+        {"first": first_element, "relative": relative},
         sentence=lambda automaton, n, letters: (
             f"{int(n)} people in {int(n)} chairs, of whom a letter moves three around: the state is "
             "their order."
@@ -125,7 +125,7 @@ FAMILIES = (
         lambda n, letters: symmetric(int(n), letters or "paper"),
         "symmetric group acting on itself; letters are a swap, a cycle and six more",
         ("S3", "S4", "S5"),
-        {"first": first_element},
+        {"first": first_element, "relative": relative},
         sentence=_symmetric_sentence,
     ),
     Family(

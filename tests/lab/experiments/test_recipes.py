@@ -186,7 +186,7 @@ def test_stability_changes_one_thing_at_a_time() -> None:
 
 def test_in_a_row_of_the_map_nothing_changes_but_the_depth() -> None:
     runs = experiment("depth").plan(Scale.SMALL)
-    assert len(runs) == 3 * 8 * 19 + 19 + 4 + 2 * 7 * 4 + 2 * 3 + 2 + 4 + 2
+    assert len(runs) == 3 * 8 * 19 + 19 + 4 + 2 * 7 * 4 + 2 * 3 + 2 + 4 + 2 + 2 * 7 + 4
     sheets = dict.fromkeys(("Muon", "25 letters, Muon", "50 letters, Muon", "whole words"), False)
     for sheet, window in (*sheets.items(), ("curriculum", True)):
         cells = [run for run in runs if run.label["sheet"] == sheet]
@@ -206,6 +206,25 @@ def test_in_a_row_of_the_map_nothing_changes_but_the_depth() -> None:
         assert all(run.config.model.layers == run.label["depth"] for run in cells)  # type: ignore[attr-defined]
     assert solved_letters([1.0, 0.995, 0.98, 1.0]) == 2
     assert solved_letters([1.0, 1.0]) == 2
+
+
+def test_a5_by_twelve_labels_changes_the_labels_alone() -> None:
+    runs = {(run.label["task"], run.label["depth"], run.label["sheet"]): run.config for run in small("depth")}
+    for ours, sheet in ((depth.FEWER_LABELS, "Muon"), (depth.FEWER_LABELS_ADAMW, "whole words")):
+        own = {layers: config for (_, layers, name), config in runs.items() if name == ours}
+        assert own
+        for layers, config in own.items():
+            task = replace(config.task, spec="A5", target="state")
+            assert replace(config, task=task) == runs["A5", layers, sheet]
+
+
+def test_a_network_beside_another_on_few_labels_reads_as_many_words() -> None:
+    runs = {(run.label["task"], run.label["model"], run.label["reveal"]): run for run in small("incomplete")}
+    for lstm, gpt in ((incomplete.LSTM_LONGER, incomplete.GPT), (incomplete.LSTM_100, incomplete.MUON)):
+        pairs = [(runs["S5", lstm, share].config, runs["S5", gpt, share].config) for share in (1.0, 0.1)]
+        for one, other in pairs:
+            assert one.steps * one.optimizer.batch == other.steps * other.optimizer.batch
+            assert one.task == other.task
 
 
 def test_attention_and_curves_and_positions_have_the_paper_s_sizes() -> None:
@@ -243,17 +262,18 @@ def test_the_sheets_that_change_one_thing_of_muon_s_recipe_change_nothing_else()
             other = runs["D6", layers, depth.MUON]
             renamed = replace(config, task=replace(config.task, spec="D6"), replicates=other.replicates)
             assert renamed == other
-    shares = {
-        run.label["reveal"]: run.config
-        for run in small("incomplete")
-        if run.label["model"] == incomplete.MUON
-    }
-    whole = runs["S5", 8, depth.MUON]
-    assert shares[1.0].run_id == whole.run_id
-    assert all(
-        replace(config, task=replace(config.task, reveal=1.0), replicates=6) == whole
-        for config in shares.values()
-    )
+    for task, layers in (("C2", 7), ("S5", 8)):
+        shares = {
+            run.label["reveal"]: run.config
+            for run in small("incomplete")
+            if (run.label["task"], run.label["model"]) == (task, incomplete.MUON)
+        }
+        whole = runs[task, layers, depth.MUON]
+        assert shares[1.0].run_id == whole.run_id
+        assert all(
+            replace(config, task=replace(config.task, reveal=1.0), replicates=6) == whole
+            for config in shares.values()
+        )
     (column,) = [run.config for run in small("indirect") if run.label == {"task": "S5 first", "model": "GPT"}]
     assert (column.optimizer, column.steps) == (whole.optimizer, whole.steps)
 

@@ -74,11 +74,15 @@ SWAPPED, SWAPPED_RATES = "Muon's recipe with AdamW", (8e-4, 1.2e-3, 3e-4, 4e-4)
 # Is D6 hard as a group or by its letters? Muon's recipe on the same group with the paper's letters for S3,
 # which are all elements but the neutral one, and with two reflections, not a rotation and a reflection.
 LETTERS, LETTERS_TASKS = "D6 by other letters", ("S3", "S3:adjacent")
-# The depths where the paper finds the groups that AdamW misses above: the paper's rates and weight decay, four
-# replicates a rate. The worse half is given up every 1,000 steps until one is left.
+# The depths where the paper finds the groups that AdamW misses above: the paper's rates and weight decay,
+# four replicates a rate. The worse half is given up every 1,000 steps until one is left.
 DEEP, DEEP_TASKS, DEEP_DEPTHS = "AdamW, deep", ("D6", "A4", "S4", "Q8", "S5", "D8", "A5"), (16, 12)
 DEEP_REPLICATES = 12
-QUESTIONS = (SWAPPED, LETTERS)  # no part of the map
+# Does A5 need no more layers than A4 because its sixty labels say more? Both recipes of the map on A5 with
+# twelve labels, the cosets of a subgroup of order 5, equally often: the entropy of A4's twelve states.
+FEWER_LABELS, FEWER_LABELS_ADAMW = "A5 by twelve labels", "A5 by twelve labels, AdamW"
+TWELVE = "A5@relative"
+QUESTIONS = (SWAPPED, LETTERS, FEWER_LABELS, FEWER_LABELS_ADAMW)  # no part of the map
 FEWER_REPLICATES = 4  # with 8 layers, in the two sheets above
 DEEPER_REPLICATES = 3  # in cells of the map deeper than one that passes
 # Older results, each with its own settings.
@@ -97,6 +101,8 @@ RECIPES: dict[str, Settings] = {
     LETTERS: BY_MUON,
     DEEP: BY_ADAMW
     | {"replicates": DEEP_REPLICATES, "lr": (3e-4, 1e-4, 3e-5), "halving": 1000, "halving_least": 1},
+    FEWER_LABELS: BY_MUON | {"target": "observation"},
+    FEWER_LABELS_ADAMW: BY_ADAMW | {"target": "observation"},
 }
 BESIDE: tuple[tuple[str, tuple[int, ...], tuple[str, ...]], ...] = (
     (MUON, (DOUBLING_DEPTH,), TASKS),
@@ -109,6 +115,8 @@ BESIDE: tuple[tuple[str, tuple[int, ...], tuple[str, ...]], ...] = (
     (SWAPPED, (8,), ("A4", "D8")),
     (LETTERS, (8,), LETTERS_TASKS),
     (DEEP, DEEP_DEPTHS, DEEP_TASKS),
+    (FEWER_LABELS, (4, 6, 8), (TWELVE,)),
+    (FEWER_LABELS_ADAMW, (8,), (TWELVE,)),
 )
 
 
@@ -133,7 +141,7 @@ def plan_cell(scale: Scale, task: str, layers: int, sheet: str, label: Label | N
     recipe = RECIPES[sheet]
     if scale is Scale.PAPER:
         recipe = {"sequences": paper_sequences(task), "replicates": 20, "stop_at": 0.999}
-    if sheet in QUESTIONS and layers == 8:
+    if sheet in (SWAPPED, LETTERS) and layers == 8:
         recipe = recipe | {"replicates": FEWER_REPLICATES}
     if scale is Scale.SMALL and sheet == MUON and passing_depth(task) < layers != DOUBLING_DEPTH:
         recipe = recipe | {"replicates": DEEPER_REPLICATES}
@@ -165,7 +173,7 @@ def table(cells: Sequence[ResultCell]) -> list[Row]:
         row = {"task": cell.label["task"], "depth": cell.label["depth"], "sheet": sheet_of(cell)}
         row |= {**summary(cell), "solved_letters": max(map(solved_letters, positions(cell)))}
         rows.append(row | {"solved": row["max_accuracy"] >= SOLVED, "paper": "> 99% at some depth"})
-    tasks = (*TASKS, *LETTERS_TASKS)
+    tasks = (*TASKS, *LETTERS_TASKS, TWELVE)
     return sorted(rows, key=lambda row: (ORDER.index(row["sheet"]), tasks.index(row["task"]), row["depth"]))
 
 

@@ -25,8 +25,9 @@ SETTINGS: Settings = {
     "stop_at": 0.9995,
 }
 # At scale small, settings with which GPT learns the task from all labels: C2 by the depth map's AdamW recipe,
-# S5 by curriculum. By Muon each share reads the words of the map's first replicates.
-MUON = "GPT, Muon"
+# S5 by curriculum. By Muon each share reads the words of the map's first replicates; C2 has the layers with
+# which all six pass from all labels. LSTMs on S5 read at most as many words as the GPT beside them.
+MUON, LSTM_LONGER, LSTM_100 = "GPT, Muon", "LSTM, more words", "LSTM, 100 letters"
 SMALL: dict[tuple[str, str], Settings] = {
     ("C2", GPT): depth.BY_ADAMW,
     ("S5", GPT): depth.BY_ADAMW
@@ -40,8 +41,16 @@ SMALL: dict[tuple[str, str], Settings] = {
         "halving_least": 1,
     },
     ("S5", MUON): depth.BY_MUON | {"spec": "S5", "length": 100, "layers": 8, "replicates": 2},
-}
-OF_THE_MAP = {("S5", MUON, 1.0): {"replicates": depth.BY_MUON["replicates"]}}
+    ("C2", MUON): depth.BY_MUON
+    | {"spec": "C2", "length": 100, "layers": depth.DOUBLING_DEPTH, "replicates": 2},
+    ("S5", LSTM_LONGER): {
+        "model": LSTM, "spec": "S5", "length": 40, "sequences": 40_000 * 64, "replicates": 4,
+    },
+    ("S5", LSTM_100): {
+        "model": LSTM, "spec": "S5", "length": 100, "sequences": 16_000 * 64, "replicates": 4,
+    },
+}  # fmt: skip
+OF_THE_MAP = {(task, MUON, 1.0): {"replicates": depth.BY_MUON["replicates"]} for task in ("S5", "C2")}
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
@@ -50,12 +59,12 @@ def plan(scale: Scale) -> list[PlannedRun]:
         (task, model): own | {"model": model} for (task, own), model in product(TASKS.items(), (LSTM, GPT))
     }
     if scale is Scale.SMALL:
-        networks = {key: networks.get(key, {}) | SMALL.get(key, {}) for key in (*networks, ("S5", MUON))}
+        networks = {key: networks.get(key, {}) | SMALL.get(key, {}) for key in {**networks, **SMALL}}
     return plan_product(scale, {("task", "model"): networks, "reveal": REVEAL[scale]}, SETTINGS, OF_THE_MAP)
 
 
 SPARSER = "degrades as labels get sparser"
-CLAIMS = {("C2", GPT): "holds", ("S5", GPT): SPARSER, ("S5", MUON): SPARSER}
+CLAIMS = {("C2", GPT): "holds", ("C2", MUON): "holds", ("S5", GPT): SPARSER, ("S5", MUON): SPARSER}
 table = table_by(
     {"task": None, "model": None, "reveal": sorted({*chain(*REVEAL.values())}, reverse=True)},
     paper=lambda label: CLAIMS.get((label["task"], label["model"]), "perfect at every share"),
@@ -88,8 +97,9 @@ EXPERIMENT = Experiment(
         Scale.SMALL: (
             "GPT by halves, batch 64, cosine schedule: C2 with 2 layers, 24,000 steps, 6 replicates, "
             "learning rates 2, 3 and 4e-4; S5 at T = 40 with 8 layers, 40,000 steps, 4 replicates, learning "
-            "rates 2 and 3e-4, by curriculum; at T = 100 by the recipe of `depth` with Muon, 2 replicates of "
-            f"each share below 1; LSTM with 10 replicates; {SOLVED_STOP}"
+            "rates 2 and 3e-4, by curriculum; at T = 100 by the recipe of `depth` with Muon, S5 with 8 "
+            "layers and C2 with 7, 2 replicates of each share below 1; LSTM with 10 replicates, on S5 with more words "
+            f"or 100 letters 4; {SOLVED_STOP}"
         ),
         Scale.PAPER: (f"8 layers for C2 and 16 for S5, shares from 1 down to 1/32; {SOLVED_STOP}"),
     },
