@@ -18,8 +18,8 @@ from transformers import AutoModelForCausalLM
 import krohn
 from krohn.check.__main__ import main
 from krohn.check.arithmetic.format import ASSUMPTIONS
-from krohn.check.arithmetic.sums import ANY, CHUNK, CHUNKS, LEFT
 from krohn.check.certificate import Certificate, read_certificate
+from krohn.check.claim import ANY, CHUNK, CHUNKS, LEFT
 from krohn.check.rules import read_net
 from krohn.cli.app import run
 from krohn.lab.models.kernels.delta_scan import CHUNK as TRAINED_CHUNK

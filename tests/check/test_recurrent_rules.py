@@ -11,8 +11,8 @@ import pytest
 import krohn
 from krohn.check.__main__ import main
 from krohn.check.arithmetic.format import ASSUMPTIONS
-from krohn.check.arithmetic.sums import ANY, CHUNKS, LEFT
 from krohn.check.certificate import Certificate, read_certificate
+from krohn.check.claim import ANY, CHUNKS, LEFT
 from krohn.check.files.folders import Net
 from krohn.check.rules import RULES, check_certificate, read_net
 from krohn.recurrent.recurrent_network import save

@@ -142,13 +142,68 @@ def test_a_run_that_changes_while_it_is_verified(tmp_path: Path, monkeypatch: py
     assert read_net(folder).digest != before
 
 
-def test_an_order_of_sums_is_in_the_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture(scope="module")
+def one_order(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """C3 whose rotations are rounded: proved from left to right alone."""
+    base = tmp_path_factory.mktemp("order")
+    krohn.save(krohn.compile("C3", architecture="diagonal"), base / "net")
+    krohn.verify(base / "net").save(base / "own.json")
+    return str(base / "net"), str(base / "own.json")
+
+
+def test_an_order_of_sums_is_in_the_verdict(
+    one_order: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Proved from left to right alone: so said the first verdict, and not that of a recheck."""
-    krohn.save(krohn.compile("C3", architecture="diagonal"), tmp_path / "net")
-    for options in (["--out", str(tmp_path / "own.json")], ["--recheck", str(tmp_path / "own.json")]):
+    net, file = one_order
+    for options in (["--out", str(tmp_path / "own.json")], ["--recheck", file, "--order", "left"]):
         capsys.readouterr()
-        assert run(["verify", str(tmp_path / "net"), *options]) == 0
-        assert "sums added from left to right, not fused" in capsys.readouterr().out.splitlines()[0]
+        assert run(["verify", net, *options]) == 0
+        said = capsys.readouterr()
+        assert "sums added from left to right, not fused" in said.out.splitlines()[0]
+        assert ("own.json; --recheck needs --order left" in said.err) == ("--out" in options)
+
+
+@pytest.mark.parametrize("options", [[], ["--as-claimed"]])
+def test_a_claim_in_one_order_answers_only_who_names_it(
+    options: list[str], one_order: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    net, file = one_order
+    for asked, status in (
+        (options, 1),
+        (["--order", "left", *options], 0),
+        ([*options, "--order", "left"], 0),
+    ):
+        capsys.readouterr()
+        assert run(["verify", net, "--recheck", file, *asked]) == main([net, file, *asked]) == status
+        assert capsys.readouterr().out.count("any order; --order left asks for that") == 2 * status
+
+
+def test_a_claim_in_any_order_answers_who_names_one(folder: Path) -> None:
+    net, file = str(folder / "net"), str(folder / "all.json")
+    assert run(["verify", net, "--recheck", file, "--order", "left"]) == 0
+    assert main([net, file, "--order", "left"]) == 0
+
+
+def test_an_order_that_no_question_can_name_answers_none(one_order: tuple[str, str]) -> None:
+    own = read_certificate(one_order[1])
+    other = replace(own, claim=replace(own.claim, order="from right to left, not fused"))
+    for asked in (None, "left"):
+        verdict = krohn.verify(one_order[0], certificate=other, order=asked)
+        assert not verdict
+        assert verdict.reason.endswith("not fused; a device may add them in any order")
+
+
+@pytest.mark.parametrize("wrong", [["--order"], ["--order", "right"], ["--order", "left", "--order", "left"]])
+def test_an_order_is_one_of_those_that_are_known(
+    wrong: list[str], one_order: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*one_order, *wrong]) == 2
+    assert "[--order left]" in capsys.readouterr().err
+    with pytest.raises(InvalidInput, match="order must be left; got 'right'"):
+        krohn.verify(one_order[0], certificate=one_order[1], order="right")
+    with pytest.raises(InvalidInput, match="--order needs --recheck"):
+        krohn.verify(one_order[0], order="left")
 
 
 def of_no_words(certificate: Certificate) -> Certificate:

@@ -1,6 +1,7 @@
 """Networks that krohn did not write: proved on all short words, or refuted by one; mutants; callables."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -478,7 +479,7 @@ def test_a_word_that_float32_runs_wrong_refutes_nothing_in_float64(folder: Path)
         for dtype in ("float32", "float64")
     )
     assert (single.reason, single.counterexample is None) == ("a word is run wrong", False)
-    assert double.reason == "words are run with bounds in float32; not in float64"
+    assert double.reason.startswith("words are proved in float32, not in float64; load it in float32")
     assert double.counterexample is None
 
 
@@ -538,6 +539,21 @@ def test_a_module_computes_in_the_type_of_its_tensors() -> None:
     assert not check_certificate(net, alone).certified
     network.lm_head.float()
     assert net_of_module(network, marks).configuration["dtype"] is None
+
+
+def test_a_folder_is_proved_in_the_type_in_which_it_is_loaded(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Readers round the weights to the type that the configuration names, where words may be wrong."""
+    other = Path(shutil.copytree(folder, tmp_path / "half"))
+    config = json.loads((folder / "config.json").read_text())
+    assert run(["verify", str(folder), "--automaton", "C5"]) == 0
+    (other / "config.json").write_text(json.dumps({**config, "dtype": "bfloat16"}))
+    capsys.readouterr()
+    assert run(["verify", str(other), "--automaton", "C5"]) == 1
+    assert "in float32, not in bfloat16; load it in float32, and ask" in capsys.readouterr().out
+    assert run(["verify", str(other), "--automaton", "C5", "--dtype", "float32"]) == 0
+    assert "loaded" in capsys.readouterr().out
 
 
 def test_words_that_cannot_be_run_in_time_or_memory_are_refused_at_once() -> None:

@@ -13,7 +13,8 @@ import torch
 from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.check.arithmetic.format import FORMATS, Format
-from krohn.check.arithmetic.sums import ANY, LEFT, Sums
+from krohn.check.arithmetic.sums import Sums
+from krohn.check.claim import ANY, LEFT
 from krohn.check.ground import Real, Refused, between, point
 from krohn.check.recurrent.balls import Ball, DiagonalBalls
 from krohn.check.recurrent.cells import Cell, GruCell, LstmCell

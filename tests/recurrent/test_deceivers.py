@@ -9,10 +9,11 @@ import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
-from krohn.check.arithmetic.sums import LEFT
+from krohn.check.claim import LEFT
 from krohn.check.recurrent.cells import GruCell, LstmCell
 from krohn.check.recurrent.stacks import DiagonalStack
 from krohn.lab.cards.recurrent_modules import states_in_training
+from krohn.proving.claims import certificate_about
 from krohn.proving.recurrent import close
 from krohn.proving.verification import verify
 from krohn.recurrent.recurrent_network import RecurrentNetwork, states_of
@@ -160,8 +161,13 @@ def test_a_wrong_word_refutes_a_proof_for_one_order_of_sums(steep: float) -> Non
         assert not wrong
         assert all(right(stack_logits(cell, word), automaton, word) for word in words.tolist())
     assert close(cell, automaton).every_length  # from left to right
-    verdict = verify(RecurrentNetwork(cell, automaton))
+    network = RecurrentNetwork(cell, automaton)
+    verdict = verify(network)
     assert verdict.claim.order == LEFT
     assert verdict.certified != wrong
     assert (verdict.counterexample is not None) == wrong
     assert ("but a word is run wrong" in verdict.reason) == wrong
+    # Who rechecks runs no words: what is true of one order must not answer who asks for all of them.
+    made = certificate_about(verdict.claim, "closure", None)
+    assert not verify(network, certificate=made)
+    assert verify(network, certificate=made, order="left")

@@ -13,7 +13,7 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.files import Folder
-from krohn.check.arithmetic.sums import ANY, LEFT
+from krohn.check.claim import ANY, LEFT
 from krohn.check.ground import Real, Refused, Work, between, point
 from krohn.check.recurrent import closure
 from krohn.check.recurrent.balls import DiagonalBalls, horizon, join, points

@@ -19,7 +19,15 @@ from krohn.errors import need
 
 NAMED = ("kind", "network", "configuration", "automaton", "target", "words", "lengths", "dtype", "order")
 FIELDS = (*NAMED, "assumptions")
-ANY, ALL = "any", "all"
+ALL = "all"
+CHUNK = 64
+"""Most steps in a chunk, as in the training architectures."""
+ANY, LEFT = "any", "from left to right, not fused"
+CHUNKS = f"in any order, a letter at a time or in chunks of at most {CHUNK} steps"
+ORDERS = {"left": LEFT}
+"""Orders of sums that a question can name. Devices add in orders of their own, so an answer about one order
+is for those who know that theirs is this one.
+"""
 SHOWN = 64
 """Most transitions that are written out; for larger automata the claim gives the digest of the table."""
 MAX_NAME, LONGEST = 10_000, 200

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from krohn.check.certificate import RENEW, Certificate
-from krohn.check.claim import ALL, ANY, Claim
+from krohn.check.claim import ALL, ANY, CHUNKS, ORDERS, Claim
 from krohn.check.files.folders import (
     COMPILED,
     MODEL,
@@ -130,18 +130,26 @@ def unanswered(
     dtype: str | None = None,
     length: int | None = None,
     *,
+    order: str | None = None,
     chunks: bool = False,
     as_claimed: bool = False,
 ) -> str:
     """What was asked and is not claimed; empty if the claim answers the question.
 
-    Asked are words up to ``length`` or as long as the network reads, one letter after the other or, with
-    ``chunks``, in chunks too. ``as_claimed`` asks for words as long as the claim names.
+    Asked are words up to ``length`` or as long as the network reads, with sums added in any order or in the
+    ``order`` of this name, one letter after the other or, with ``chunks``, in chunks too. ``as_claimed`` asks
+    for words as long as the claim names.
     """
     if dtype not in (None, claim.dtype):
         return f"question: the certificate is about {claim.dtype}; {dtype} was asked for"
     if chunks and "chunks" not in claim.assumptions:
         return "question: the certificate is about one letter after the other; chunks were asked for"
+    if claim.order not in (ANY, CHUNKS) and claim.order != ORDERS.get(order or ""):
+        how = [f"; --order {name} asks for that" for name, text in ORDERS.items() if text == claim.order]
+        return (
+            f"question: the certificate is about sums added {claim.order}; a device may add them in any order"
+            + "".join(how)
+        )
     if as_claimed:
         return ""
     wanted = length or longest(net)

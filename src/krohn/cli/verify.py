@@ -18,7 +18,7 @@ OWN = ("krohn.json", "recurrent.json", "config.json", "export.json", "automaton.
 @click.option(
     "--dtype",
     type=FloatType(["float64", "float32", "bfloat16", "float16"]),
-    help="The float format.  [default: float64 for compiled networks, that of config.json for exports, "
+    help="The float format.  [default: float64 for compiled networks, that of config.json for GPT-2s, "
     "else float32]",
 )
 @click.option("--length", "-T", type=int, help="Certify only words up to this length.  [default: as built]")
@@ -38,6 +38,11 @@ OWN = ("krohn.json", "recurrent.json", "config.json", "export.json", "automaton.
 )
 @click.option(
     "--as-claimed", is_flag=True, help="With --recheck: ask for the words that the certificate claims alone."
+)
+@click.option(
+    "--order",
+    type=click.Choice(["left"]),
+    help="With --recheck: ask for sums added from left to right and not fused alone.  [default: any order]",
 )
 @click.option("--chunks", is_flag=True, help="For a recurrent network: the chunked form must be proved, too.")
 @effort("For a trained network: how many words to run; 10 allows ten times the work.")

@@ -10,7 +10,8 @@ import numpy as np
 
 from krohn.automata.graph import explore as explore_from
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.sums import ANY, LEFT, Sums
+from krohn.check.arithmetic.sums import Sums
+from krohn.check.claim import ANY, LEFT
 from krohn.check.files.reader import Automaton
 from krohn.check.ground import Refused, Work
 from krohn.check.recurrent.boxes import BoxCell, Boxes

@@ -74,11 +74,12 @@ class Question:
     """The question about a network of any kind.
 
     Attributes:
-        dtype: the float format; by default float64 for compiled networks, for exports the one that
+        dtype: the float format; by default float64 for compiled networks, for GPT-2s the one that
             config.json names, and float32 for others.
         length: the longest words; by default as long as the network was built for, or of every length.
         automaton: the automaton to verify against; by default the one that the files name.
         renamed: allow its names of states and letters to differ from the network's.
+        order: of a certificate: the one order of sums that is asked for, by name; by default every order.
         chunks: whether the chunked form of a recurrent network must be proved, too.
         second_opinion: also run all short words, independently of the proof.
         largest: if the proof fails, find the largest length that is proved; this may take minutes.
@@ -97,6 +98,7 @@ class Question:
     effort: float = 1.0
     device: str = "cpu"
     tokens: Any = None
+    order: str | None = None
 
 
 def claim_about(

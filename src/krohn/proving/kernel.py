@@ -10,8 +10,7 @@ from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.files import path_of, short, write_text
-from krohn.check.arithmetic.sums import ANY, LEFT
-from krohn.check.claim import Claim
+from krohn.check.claim import ANY, LEFT, Claim
 from krohn.check.rules import read_net
 from krohn.coq.certificate_text import (
     MARK,

@@ -15,7 +15,7 @@ from krohn.base.notebook import html_table
 from krohn.base.portable import portable_bound
 from krohn.check.arithmetic.format import ASSUMPTIONS
 from krohn.check.certificate import Certificate
-from krohn.check.claim import ANY, Claim
+from krohn.check.claim import ANY, ORDERS, Claim
 from krohn.check.files.folders import COMPILED, RECURRENT, STOCK, TRAINED
 from krohn.errors import InvalidInput, counted
 from krohn.proving.claims import SHOWN, Check, Identity, describe_automaton, place
@@ -210,7 +210,10 @@ class Verification:
             return f"wrote {path} and {path.stem}.reader.v, which states what it proves"
         if self.certificate is None:
             return f"nothing written to {path}: only a proof is"
-        return f"wrote {path}"
+        named = next((name for name, order in ORDERS.items() if order == self.claim.order), "")
+        return f"wrote {path}" + f"; --recheck needs --order {named}, the only order it is about" * bool(
+            named
+        )
 
     def save(self, path: str | Path) -> None:
         """Writes the certificate, whole or not at all; without a proof there is none."""

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.check.arithmetic.sums import ANY, CHUNKS, LEFT
 from krohn.check.certificate import Certificate
+from krohn.check.claim import ANY, CHUNKS, LEFT
 from krohn.check.files.folders import Net, recurrent_net
 from krohn.check.ground import Refused, Verdict, Work, refusal_of
 from krohn.check.recurrent import closure

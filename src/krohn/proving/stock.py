@@ -21,7 +21,7 @@ from krohn.check.certificate import Certificate
 from krohn.check.files.folders import MODEL, Net, short
 from krohn.check.files.reader import Network
 from krohn.check.ground import Verdict
-from krohn.check.rules import check_certificate
+from krohn.check.rules import check_certificate, loaded_in
 from krohn.check.transformer.words import WORK, checked_tokens, costs, stock_network
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 from krohn.network.gpt2.reference import BATCH, outputs_of, run_in_batches, states_of
@@ -70,7 +70,7 @@ def verify_words(net: Net, identity: Identity, question: Question) -> Verificati
         raise InvalidInput(f"the length must lie in 1..{longest}, as the positions say; got {length}")
     work = WORK * question.effort
     wanted = length or enumerable(decoder, longest, work / 10)
-    certificate = certificate_for(net, automaton, wanted, question.dtype or "float32")
+    certificate = certificate_for(net, automaton, wanted, question.dtype or loaded_in(net) or "float32")
     try:
         run = states_of(decoder_of_stock(net))
     except KrohnError:

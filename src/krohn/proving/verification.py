@@ -12,6 +12,7 @@ from krohn.base.files import check_output, path_of
 from krohn.base.portable import float_name
 from krohn.base.typed import plainly
 from krohn.check.certificate import Certificate, read_certificate
+from krohn.check.claim import ORDERS
 from krohn.check.files.folders import shown
 from krohn.check.rules import unanswered
 from krohn.errors import InvalidInput
@@ -37,6 +38,7 @@ def verify(
     renamed: bool = False,
     certificate: Certificate | str | Path | None = None,
     chunks: bool = False,
+    order: str | None = None,
     as_claimed: bool = False,
     second_opinion: bool = True,
     largest: bool = False,
@@ -54,7 +56,7 @@ def verify(
             or a GPT-2 of ``transformers``, saved or in memory; or any callable from tokens to logits, which
             is run on all short words and never certified. The last two need ``automaton``.
         dtype: the float format, by name (float32, bf16) or as a type of torch; by default float64 for
-            compiled networks, for exports the one that config.json names, and float32 for all others.
+            compiled networks, for GPT-2s the one that config.json names, and float32 for all others.
         length: the longest words; by default those it was built for, and words of every length for recurrent
             networks and trained ones.
         automaton: the automaton to verify against (object, name or file); by default the one that the files
@@ -63,6 +65,8 @@ def verify(
         certificate: recheck this certificate instead of searching for a proof; it must be about all words, as
             long as the network was built for or as ``length`` says, and about ``dtype`` if that is given.
         chunks: ask for the form that reads many letters at once, too, as ``krohn run --chunks`` does.
+        order: ask of a certificate for sums added in this order alone: left, from left to right and not
+            fused. By default any order is asked for, and a certificate about one order is no answer.
         as_claimed: ask of a certificate no more than it claims: perhaps shorter words.
         second_opinion: also run all short words, independently of the proof.
         largest: if the proof fails, find the largest length that is proved; this may take minutes.
@@ -87,6 +91,7 @@ def verify(
         effort=effort,
         device=device,
         tokens=tokens,
+        order=order,
     )
     kind = kind_for(network, "verify needs", "verify")
     _refuse_idle(kind, question, certificate, kernel=kernel, as_claimed=as_claimed)
@@ -109,6 +114,10 @@ def _refuse_idle(kind: Kind, asked: Question, certificate: Any, *, kernel: bool,
         raise InvalidInput(f"effort must be a number above 0; got {shown(asked.effort)}")
     searches = asked.largest or asked.effort != 1.0 or asked.device != "cpu"
     about = asked.dtype not in (None, "float32") or asked.length is not None or certificate is not None
+    if asked.order not in (None, *ORDERS):
+        raise InvalidInput(f"order must be {' or '.join(ORDERS)}; got {shown(asked.order)}")
+    if asked.order is not None and certificate is None:
+        raise InvalidInput("--order needs --recheck CERTIFICATE: without it the verdict says for which order")
     if kernel and (searches or about or asked.chunks or as_claimed):
         raise InvalidInput(
             "--kernel proves float32 for all words a network was built for; omit --dtype, --length, "
@@ -164,7 +173,7 @@ def _recheck(
     certificate = given if isinstance(given, Certificate) else read_certificate(given)
     net, named = kind_for(network, "verify --recheck needs", "net").net(network, certificate)
     dtype = None if question.dtype is None else arithmetic(question.dtype)
-    limits = {"chunks": question.chunks, "as_claimed": as_claimed}
+    limits: dict[str, Any] = {"order": question.order, "chunks": question.chunks, "as_claimed": as_claimed}
     beyond = unanswered(net, certificate.claim, dtype, question.length, **limits)
     meant, tokens = question.automaton, question.tokens
     if tokens is not None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS, Format, whole
+from krohn.check.claim import ANY, LEFT
 from krohn.check.ground import (
     Array,
     Flags,
@@ -27,10 +28,6 @@ from krohn.check.ground import (
     total_of,
 )
 
-CHUNK = 64
-"""Most steps in a chunk, as in the training architectures."""
-ANY, LEFT = "any", "from left to right, not fused"
-CHUNKS = f"in any order, a letter at a time or in chunks of at most {CHUNK} steps"
 NO_UNIT = 1 / 1e300
 """The unit of numbers without a known one: smaller than every positive float32."""
 CALL, ENTRY = 3e5, 50

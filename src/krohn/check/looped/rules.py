@@ -26,8 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.arithmetic.sums import ANY
-from krohn.check.claim import Claim
+from krohn.check.claim import ANY, Claim
 from krohn.check.files.folders import Net
 from krohn.check.files.reader import Automaton
 from krohn.check.ground import Flags, Integers, Refused, Verdict, Work, require

@@ -12,7 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from krohn.check.arithmetic.sums import ANY, Sums, beside, split
+from krohn.check.arithmetic.sums import Sums, beside, split
+from krohn.check.claim import ANY
 from krohn.check.ground import Array, Real, point
 from krohn.errors import InvalidInput
 

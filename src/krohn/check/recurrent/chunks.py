@@ -14,7 +14,8 @@ order, needs more bits than float32 has.
 import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.sums import CALL, CHUNK, ENTRY, MAX_STEPS, Notes
+from krohn.check.arithmetic.sums import CALL, ENTRY, MAX_STEPS, Notes
+from krohn.check.claim import CHUNK
 from krohn.check.ground import Array, Work, ample, lowest_bit
 from krohn.check.recurrent.cells import Cell
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.sums import ANY, CALL, LEFT, Notes, Sums
+from krohn.check.arithmetic.sums import CALL, Notes, Sums
+from krohn.check.claim import ANY, LEFT
 from krohn.check.files.reader import Automaton
 from krohn.check.ground import Array, Integers, Real, Work, point, require
 from krohn.check.recurrent.cells import Cell, Stage

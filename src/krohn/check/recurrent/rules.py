@@ -1,8 +1,7 @@
 """The three rule sets for recurrent networks: from a claim about a folder to the proof that decides it."""
 
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.sums import ANY, CHUNKS
-from krohn.check.claim import Claim
+from krohn.check.claim import ANY, CHUNKS, Claim
 from krohn.check.files.folders import RECURRENT, Net
 from krohn.check.ground import Refused, Verdict, Work, require
 from krohn.check.recurrent.balls import horizon

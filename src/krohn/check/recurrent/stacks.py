@@ -12,7 +12,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from krohn.check.arithmetic.sums import ANY, CHUNKS, LEFT, Sums, beside, split
+from krohn.check.arithmetic.sums import Sums, beside, split
+from krohn.check.claim import ANY, CHUNKS, LEFT
 from krohn.check.ground import Array, Integers, Real, point
 from krohn.check.recurrent.cells import Cell, Stage, Tensors
 from krohn.errors import InvalidInput

@@ -200,7 +200,8 @@ def prove_words(net: Net, claim: Claim, witness: object, work: float | None) -> 
     """Whether the claim holds: every word of at most so many letters leads."""
     require(claim.up_to is not None, "words of every length cannot be run; the claim must name a length")
     require(claim.order == ANY, "these rules are for any order of sums")
-    require(claim.dtype == "float32", f"words are run with bounds in float32; not in {claim.dtype}")
+    advice = "load it in float32, and ask about --dtype float32"
+    require(claim.dtype == "float32", f"words are proved in float32, not in {claim.dtype}", advice)
     require(witness is None, "the witness of these rules is null")
     tokens = checked_tokens(net, claim.automaton)
     network = stock_network(net)
