@@ -2,17 +2,20 @@
 
     python benchmarks/bench_corpora.py DIR [--length 64] [--jobs N] --out F.jsonl
     python benchmarks/bench_corpora.py DIR --every 20 --target observation --out F.jsonl
+    python benchmarks/bench_corpora.py DIR --seed 1 --out F.jsonl
     python benchmarks/bench_corpora.py --table F.jsonl
 
 DIR is a folder with files in any format that krohn reads; a file ``*.re`` has a pattern on each line. Each
 machine is compiled in a process of its own, on one core, in at most ``--seconds``; rows that F.jsonl has are
-not measured again. A table for each folder is printed at the end. ``class`` is the smallest named class of
-``krohn analyze``; ``refusal`` is why there is no row, or no proof.
+not measured again. ``--seed`` draws the order, so that the rows of a run that was stopped are a fair sample.
+A table for each folder is printed at the end. ``class`` is the smallest named class of ``krohn analyze``;
+``refusal`` is why there is no row, or no proof.
 """
 
 import argparse
 import json
 import os
+import random
 import resource
 import statistics
 import subprocess
@@ -112,6 +115,8 @@ def run(given: argparse.Namespace) -> None:
     rows = given.out.read_text().splitlines() if given.out.exists() else []
     done = {(row["machine"], row["target"]) for row in map(json.loads, rows)}
     wanted = list(machines(given.folder, given.match))[given.offset :: given.every]
+    if given.seed is not None:
+        random.Random(given.seed).shuffle(wanted)
     left = [(name, spec) for name, spec in wanted if (name, given.target) not in done]
     with ThreadPoolExecutor(given.jobs) as pool, open(given.out, "a") as stream:
         waiting = [pool.submit(in_a_process, name, spec, given) for name, spec in left]
@@ -152,6 +157,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--match", choices=["full", "search"], default="full")
     parser.add_argument("--every", type=int, default=1, help="every n-th machine")
     parser.add_argument("--offset", type=int, default=0)
+    parser.add_argument("--seed", type=int, help="draw the order")
     parser.add_argument("--seconds", type=float, default=600.0, help="most for a machine")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--one", help=argparse.SUPPRESS)

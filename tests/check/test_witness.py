@@ -2,14 +2,17 @@
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.files.reader import Automaton, Network
 from krohn.check.transformer.checker import check
+from krohn.network.compiled import CompiledNetwork
 from krohn.proving.attempts import arithmetic, attempt
 from krohn.proving.witness.search import checkable
 from proving.built_networks import compiled
@@ -18,7 +21,10 @@ LENGTH = 8
 
 
 def proved(spec: str, method: str = "cascade") -> tuple[Network, Automaton, dict[str, Any]]:
-    network = compiled(spec, LENGTH, method)
+    return proof_of(compiled(spec, LENGTH, method))
+
+
+def proof_of(network: CompiledNetwork) -> tuple[Network, Automaton, dict[str, Any]]:
     record, failure, _ = attempt(network.transformer, network.automaton, LENGTH, arithmetic("float32"))
     assert failure is None
     assert record.witness is not None
@@ -101,6 +107,36 @@ def test_whether_there_is_a_clock_is_true_or_false(clock: object) -> None:
 def test_a_proof_that_needs_its_clock_is_refused_without_it() -> None:
     network, automaton, witness = proved("abab", "features")
     assert not check(network, automaton, "float32", LENGTH, {**witness, "clock": False}).certified
+
+
+def alike() -> CompiledNetwork:
+    """Letters 0 and 2 act alike: both toggle."""
+    toggles = Semiautomaton(np.array([[1, 0, 1], [0, 1, 0]]), 0, ("even", "odd"), ("a", "b", "c"))
+    return krohn.compile(toggles, LENGTH)
+
+
+def test_letters_that_act_alike_are_one_in_a_witness() -> None:
+    network, automaton, witness = proof_of(alike())
+    assert witness["alike"] is True
+    first = witness["steps"][0]
+    assert len(first["states"]) * 2 == len(first["classes"])
+    assert check(network, automaton, "float32", LENGTH, witness).certified
+
+
+@pytest.mark.parametrize("flag", [False, None, 0, 1, "no", []])
+def test_whether_letters_are_joined_is_true_or_false(flag: object) -> None:
+    network, automaton, witness = proof_of(alike())
+    assert not check(network, automaton, "float32", LENGTH, {**witness, "alike": flag}).certified
+
+
+def test_letters_of_one_embedding_that_act_differently_are_not_joined() -> None:
+    """Each hypothesis alone is not enough; the run shows that the network is wrong on the third letter."""
+    network, automaton, witness = proof_of(alike())
+    other = replace(automaton, table=np.array([[1, 0, 0], [0, 1, 1]]))
+    assert not check(network, other, "float32", LENGTH, witness).certified
+    moved = replace(network, embedding=network.embedding[[0, 1, 1]])
+    assert not check(moved, automaton, "float32", LENGTH, witness).certified
+    assert alike().states(["c"])[-1] != other.table[0, 2]
 
 
 def test_a_witness_of_another_network_is_refused() -> None:

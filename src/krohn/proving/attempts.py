@@ -9,9 +9,9 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.threads import one_thread
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.files.reader import Automaton, Network
+from krohn.check.files.reader import Automaton, Network, stored
 from krohn.check.ground import Verdict, Work, inside, refusal_of
-from krohn.check.transformer.checker import LAYERED_WORK, WORK, check, fits
+from krohn.check.transformer.checker import LAYERED_WORK, WORK, check, fits, joined, leaders_of
 from krohn.check.transformer.mlp import decode, simulate
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.transformer import Transformer
@@ -159,12 +159,18 @@ def _follow(goal: Goal, manner: Manner, work: Work) -> tuple[Outcome, bool]:
     """The outcome, and whether the machine has choices."""
     rough = goal.searched is not goal.checked
     record, walk, depth = ProofRecord(), None, len(goal.checked.layers)
+    searched, table, letters = goal.searched, goal.table, np.arange(len(goal.checked.embedding))
     try:
-        walk = begin_walk(goal.searched, goal.dtype, goal.length, work, rough=rough, clock=manner.clock)
+        if fits(goal.checked, table):
+            with np.errstate(all="ignore"):
+                letters = leaders_of(stored(goal.checked, FORMATS[goal.dtype]), table)
+            searched, table = joined(searched, table, letters)
+        walk = begin_walk(searched, goal.dtype, goal.length, work, rough=rough, clock=manner.clock)
+        walk.alike = len(letters) < len(goal.checked.embedding)
         walk_through(walk, choices=manner.choices)
         # Unless it is rough, the walk has the checker's own boxes, so this refuses what the checker would.
         if not rough and fits(goal.checked, goal.table):
-            read_off(walk, goal.table, goal.length)
+            read_off(walk, table, goal.length)
         verdict = check(goal.checked, goal.table, goal.dtype, goal.length, witness_json(walk.witness))
     except LimitExceeded as error:
         verdict = Verdict(False, 0.0, str(error))
@@ -177,7 +183,8 @@ def _follow(goal: Goal, manner: Manner, work: Work) -> tuple[Outcome, bool]:
         note_steps(record, walk, verdict.margin)
         record.witness = witness_json(walk.witness)
     elif goal.budget is None:
-        word = differing_word(walk, goal.table, goal.length)
+        read = differing_word(walk, table, goal.length)
+        word = None if read is None else tuple(letters[[*read]].tolist())
     return (record, _refute(record, verdict, depth, word), verdict.margin), walk.guessed
 
 

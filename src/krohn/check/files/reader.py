@@ -340,10 +340,14 @@ Step = Merge | Attention | Tabulate
 
 @dataclass(frozen=True)
 class Layered:
-    """Layer by layer. Without a clock, codes of positions that repeat are places like all others."""
+    """Layer by layer. Without a clock, codes of positions that repeat are places like all others.
+
+    ``alike``: the machines read classes of letters, those that neither network nor automaton tells apart.
+    """
 
     steps: tuple[Step, ...]
     clock: bool = True
+    alike: bool = False
 
 
 Witness = Layered | Scan
@@ -366,9 +370,10 @@ def witness_from(payload: object) -> Witness:
         steps = _get(payload, "steps")
         few = isinstance(steps, list) and len(steps) <= MAX_STEPS
         require(few, f"witness: steps must be a list of at most {MAX_STEPS:,}")
-        clock = payload.get("clock", True)  # type: ignore[attr-defined]
+        clock, alike = payload.get("clock", True), payload.get("alike", False)  # type: ignore[attr-defined]
         require(isinstance(clock, bool), "witness: clock must be true or false")
-        return Layered(tuple(_one_of(STEPS, step) for step in steps), clock)
+        require(isinstance(alike, bool), "witness: alike must be true or false")
+        return Layered(tuple(_one_of(STEPS, step) for step in steps), clock, alike)
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise Refused(f"witness: malformed ({type(error).__name__})") from error
 

@@ -19,7 +19,8 @@ def witness_json(witness: Witness) -> dict[str, Any]:
         maps = {key: part for key, part in _parts(witness).items() if key != "cuts"}
         return {"kind": "scan", **maps, **({"cuts": cuts} if cuts else {})}
     clock = {} if witness.clock else {"clock": False}
-    return {"kind": "layered", **clock, "steps": [_step(step) for step in witness.steps]}
+    alike = {"alike": True} if witness.alike else {}
+    return {"kind": "layered", **clock, **alike, "steps": [_step(step) for step in witness.steps]}
 
 
 def _step(step: Step) -> dict[str, Any]:

@@ -108,12 +108,12 @@ class WitnessWalk:
         self.steps: list[Step] = []
         self.moments = [moment]
         self.done, self.guessed, self.clock, self.rough = 0, False, True, False
-        self.complete = False
+        self.complete, self.alike = False, False
 
     @property
     def witness(self) -> Layered:
         """The witness for the checker."""
-        return Layered(tuple(self.steps), self.clock)
+        return Layered(tuple(self.steps), self.clock, self.alike)
 
     def take(self, step: Step, *, moment: bool = False) -> None:
         """Takes the checker's own step: its boxes guide the rest of the search."""
