@@ -11,7 +11,12 @@ from krohn.cli.output import emit, json_option, note
 
 @click.command()
 @click.argument("directory", type=NetworkFolder())
-@click.option("--length", "-T", type=int, help="Letters of the words.  [default: the network's, at most 40]")
+@click.option(
+    "--length",
+    "-T",
+    type=int,
+    help="Letters of the words.  [default: the longest of which 99% are right, at most 40]",
+)
 @click.option(
     "--automaton", "spec", type=SPEC, help="For a GPT-2 of transformers: the automaton it should compute."
 )

@@ -316,17 +316,22 @@ def _summary(verdict: Verification) -> str:
     if verdict.identity.mismatch:
         return f"not certified: {verdict.reason}"
     lines = [verdict.wording or _verdict(verdict)]
+    known = f"certified in {verdict.dtype} up to length {verdict.largest}"
     if verdict.counterexample is not None:
         wrong = verdict.counterexample.to_json(verdict.automaton)
         shown = f"{' '.join(wrong['letters'])} → {wrong['got']}, must be {wrong['expected']}"
         lines.append(f"counterexample: {shown}")
+        shorter = verdict.largest and verdict.claim.kind == STOCK
+        lines += [f"{known}: --length {verdict.largest} asks for these words"] if shorter else []
     elif not verdict.certified and not verdict.wording and verdict.claim.kind not in (RECURRENT, TRAINED):
-        known = f"certified in {verdict.dtype} up to length {verdict.largest}"
         sought = " (--largest looks for a length that is proved)" * (verdict.claim.kind == COMPILED)
         undecided = f"no counterexample found: undecided{sought}"
         if verdict.rechecked:
             undecided = "no words were run and no proof was sought: krohn verify without --recheck does both"
         lines.append(known if verdict.largest else undecided)
+    if "by_position" in verdict.more:
+        known = verdict.more["by_position"]
+        lines.append(f"right by position, in {known['words']} random words: {known['text']}")
     lines += [verdict.identity.sentence(), *_meaning(verdict)]
     return "\n".join([*lines, *([] if verdict.claim.kind == TRAINED else _second_opinion(verdict))])
 

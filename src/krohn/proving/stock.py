@@ -26,6 +26,7 @@ from krohn.check.transformer.words import WORK, checked_tokens, costs, stock_net
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 from krohn.network.gpt2.reference import BATCH, outputs_of, run_in_batches, states_of
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for, with_outputs
+from krohn.proving.by_position import measure
 from krohn.proving.claims import Identity, Question, certificate_about, claim_about
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
 from krohn.proving.witness.search import checkable_table
@@ -34,6 +35,8 @@ from krohn.proving.word_search import MAX_WORDS, Runner, longest_of, run_every_w
 RULE_SET = "words"
 LONGEST = 12
 """Letters of the words that a callable is run on, unless it reads fewer."""
+BEYOND = 4
+"""Accuracy by position is measured on words so many times as long as those that can be proved."""
 MAX_BYTES = 600_000_000
 """Bytes of the weights that are read to be proved: GPT-2's smallest has 548 million."""
 NOTHING_PROVED = "a callable can be run, not proved: save the network with transformers, if it is a GPT-2"
@@ -70,11 +73,12 @@ def verify_words(net: Net, identity: Identity, question: Question) -> Verificati
         raise InvalidInput(f"the length must lie in 1..{longest}, as the positions say; got {length}")
     work = WORK * question.effort
     wanted = length or enumerable(decoder, longest, work / 10)
-    certificate = certificate_for(net, automaton, wanted, question.dtype or loaded_in(net) or "float32")
     try:
         run = states_of(decoder_of_stock(net))
     except KrohnError:
         run = None
+    curve = None if run is None else measure(run, automaton, min(longest, BEYOND * wanted))
+    certificate = certificate_for(net, automaton, wanted, question.dtype or loaded_in(net) or "float32")
     opinion, wrong = run_words(run, automaton, wanted)
     if opinion is not None and opinion.dtype != certificate.claim.dtype:
         wrong = None
@@ -99,6 +103,7 @@ def verify_words(net: Net, identity: Identity, question: Question) -> Verificati
         depth=len(decoder.layers),
         identity=identity,
         certificate=None if reason else certificate,
+        more={} if curve is None else {"by_position": curve.to_json()},
     )
 
 

@@ -19,6 +19,7 @@ from krohn.lab.interpret.report import Report, heat_map, html, status, verdict, 
 from krohn.lab.interpret.stages import stages_of_transformer
 from krohn.lab.interpret.understand import CONTROLS
 from krohn.lab.interpret.variables import Variable, letter_variable, state_variable
+from krohn.proving.by_position import ByPosition
 from network.naive_transformer import random_transformer
 
 SURE, NEVER, HALF = Share(1.0, 0.97, 1.0), Share(0.0, 0.0, 0.03), Share(0.7, 0.62, 0.77)
@@ -97,6 +98,9 @@ def variable(name: str, family: str, *aliases: str) -> Variable:
     return Variable(name, family, f"text of {name}", lambda readings: readings.states, {}, aliases)
 
 
+WHERE = "in words of 8 letters, the longest with 99% right (letters 1–8: 100.00%, 9–16: 34.38%)"
+
+
 def report_with(
     *findings: tuple[Variable, list[Finding]], whole: list[dict[str, Share]] | None = None
 ) -> Report:
@@ -110,6 +114,8 @@ def report_with(
         seed=3,
         effort=0.5,
         accuracy=Share(0.875, 0.8, 0.9),
+        by_position=ByPosition((4,) * 8 + (3, 2) + (1,) * 6, 4),
+        length_is="measured",
         variables=tuple((one, tuple(rows)) for one, rows in findings),
         whole=tuple(whole or [{"state": NEVER, "letter": SURE}] * 3),
         heads=(
@@ -161,7 +167,7 @@ def test_a_verdict_names_the_control_that_does_as_well() -> None:
     actual = [(letter_variable(), rows(0)), (variable("window", "scan"), rows(1, 2, controls=controls))]
     text = verdict(report_with(*actual))
     assert text.startswith(
-        "The network is right after 87.50% of the letters and computes perhaps, as swaps of a control are "
+        f"The network is right after 87.50% of the letters {WHERE}, and computes perhaps, as swaps of a control are "
         "followed too, with the window (block 1). Nothing is held that the algebra names. "
         "Followed no more than a control: window after blocks 1–2, causal 100% [97–100], shuffled 95% [90–98]"
     )
@@ -237,29 +243,48 @@ REPORT = report_with(
 def test_a_verdict_begins_with_a_sentence_for_everybody() -> None:
     many = [(variable(name, "scan"), rows(number)) for number, name in enumerate("dcba", 1)]
     assert verdict(report_with(*many[::-1])).startswith(
-        "The network is right after 87.50% of the letters and computes with the d (block 1), the c (block 2)"
+        f"The network is right after 87.50% of the letters {WHERE}, and computes with the d (block 1), the c (block 2)"
         ", the b (block 3) and 1 more. "
     )
     half = verdict(report_with((variable("level", "cascade"), rows(1, causal=HALF))))
     assert half.startswith(
-        "The network is right after 87.50% of the letters and computes in part with the level (block 1). "
+        f"The network is right after 87.50% of the letters {WHERE}, and computes in part with the level (block 1). "
     )
     alike = verdict(report_with((variable("bit", "memory"), rows(1, alike=True))))
     assert alike.startswith(
-        "The network is right after 87.50% of the letters and computes with what no pair of words tells "
+        f"The network is right after 87.50% of the letters {WHERE}, and computes with what no pair of words tells "
         "from the state: the bit (block 1). "
     )
     both = report_with((variable("bit", "memory"), rows(1, alike=True)), (state_variable(), rows(2)))
     assert "computes with the state (block 2). State after block 2" in verdict(both)
     nearly = replace(both, accuracy=Share(0.999999, 0.9, 1.0))
-    assert verdict(nearly).startswith("The network is right after 99.99% of the letters and ")
+    assert verdict(nearly).startswith(f"The network is right after 99.99% of the letters {WHERE}, and ")
     text = replace(REPORT, accuracy=nearly.accuracy).text()
-    assert text.startswith("net <of> A & B: 99.99% of the letters right\n")
+    assert text.startswith("net <of> A & B: 99.99% of the letters right in words of 8 letters\n")
     none = replace(report_with((letter_variable(), rows(0, 1))), accuracy=Share(1.0, 0.9, 1.0))
     assert verdict(none).startswith(
-        "The network is right after every letter tried; no quantity of its automaton was found at work in it "
+        f"The network is right after every letter tried {WHERE}; no quantity of its automaton was found at work in it "
         "(1 tried). "
     )
+
+
+def test_the_first_sentence_says_which_length_and_why() -> None:
+    full = ByPosition((4,) * 8, 4)
+    for curve, how, wanted in (
+        (full, "measured", "in words of 8 letters (letters 1–8: 100.00%), and"),
+        (REPORT.by_position, "given", "in words of 8 letters (letters 1–8: 100.00%, 9–16: 34.38%), and"),
+        (
+            ByPosition((19,) * 8 + (0,), 20),
+            "measured",
+            "the longest with 90% right (letters 1–8: 95.00%, 9: 0.00%)",
+        ),
+        (
+            ByPosition((1,) * 8, 4),
+            "measured",
+            "none of any length being 90% right (letters 1: 25.00%, 2: 25.00%, 3",
+        ),
+    ):
+        assert wanted in verdict(replace(REPORT, by_position=curve, length_is=how)).partition(". ")[0]
 
 
 def test_json_has_every_number_of_every_row() -> None:
@@ -280,7 +305,7 @@ def test_json_has_every_number_of_every_row() -> None:
     }  # fmt: skip
     assert report["verdict"] == verdict(REPORT)
     assert repr(REPORT).startswith(
-        "<Report on net <of> A & B: The network is right after 87.50% of the letters and"
+        "<Report on net <of> A & B: The network is right after 87.50% of the letters in"
     )
 
 

@@ -34,7 +34,7 @@ def test_the_json_has_variables_heads_and_a_verdict(
     assert [head["nearest"] for head in report["heads"]] == ["1 back", "itself", "2 back", "itself"]
     assert "map of the last 2 letters after block 1, causal 100%" in report["verdict"]
     text = page.read_text()
-    first = "The network is right after every letter tried and computes "
+    first = "The network is right after every letter tried in words of 4 letters (letters 1–4: 100.00%), and "
     assert report["verdict"].startswith(first)
     assert report["verdict"].split(". ")[0] in text
     assert '<table class="map">' in text

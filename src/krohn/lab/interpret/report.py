@@ -7,13 +7,15 @@ from importlib.resources import files
 from itertools import groupby, takewhile
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from krohn.base.files import check_output, write_text
 from krohn.base.notebook import frame, table
+from krohn.errors import counted
 from krohn.lab.interpret.attention import HeadReport
 from krohn.lab.interpret.findings import Finding, Share
 from krohn.lab.interpret.variables import Variable
+from krohn.proving.by_position import ByPosition, percent
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame
@@ -45,7 +47,10 @@ LINE = 98
 
 @dataclass(frozen=True)
 class Report:
-    """One network: every variable after every block, every head, and the verdict."""
+    """One network: every variable after every block, every head, and the verdict.
+
+    ``length`` is that of the words studied: it was ``given``, or chosen by what was ``measured`` by position.
+    """
 
     network: str
     kind: str
@@ -56,6 +61,8 @@ class Report:
     seed: int
     effort: float
     accuracy: Share
+    by_position: ByPosition
+    length_is: Literal["given", "measured"]
     variables: tuple[tuple[Variable, tuple[Finding, ...]], ...]
     whole: tuple[dict[str, Share], ...]
     heads: tuple[HeadReport, ...]
@@ -82,6 +89,7 @@ class Report:
         return {
             **{name: getattr(self, name) for name in plain},
             "accuracy": asdict(self.accuracy),
+            "by_position": self.by_position.to_json(),
             "verdict": verdict(self),
             "variables": [_row(variable, finding) for variable, rows in self.variables for finding in rows],
             "whole": [{name: asdict(share) for name, share in row.items()} for row in self.whole],
@@ -165,15 +173,22 @@ HOW = {
 """What the first sentence says of variables, and which status they have; the first that some variable has."""
 
 
-def _share_right(share: float) -> str:
-    """A percentage that is 100 only where all are right."""
-    return f"{100 * share if share == 1 else min(100 * share, 99.99):.2f}%"
+def _where(report: Report) -> str:
+    """The words that were studied, why these, and the accuracy by position."""
+    words = f"in words of {counted(report.length, 'letter')}"
+    longest, share = report.by_position.best(2)
+    if report.length_is == "measured" and share is None:
+        words += ", none of any length being 90% right"
+    elif report.length_is == "measured" and report.length == longest < report.by_position.length:
+        words += f", the longest with {share:.0%} right"
+    return f"{words} ({report.by_position.text()})"
 
 
 def sentence(report: Report) -> str:
     """How often the network is right, and what it computes with, in the order of blocks."""
     share = report.accuracy.value
-    right = "every letter tried" if share == 1 else f"{_share_right(share)} of the letters"
+    right = "every letter tried" if share == 1 else f"{percent(share)} of the letters"
+    right = f"{right} {_where(report)}"
     for how, wanted in HOW.items():
         first = [
             (min(layers), f"the {variable.name} (block {min(layers)})")
@@ -186,7 +201,7 @@ def sentence(report: Report) -> str:
             more = [f"{len(names) - NAMED} more"] if len(names) > NAMED else []
             said = names[:NAMED] + more
             listed = " and ".join([*([", ".join(said[:-1])] if said[:-1] else []), said[-1]])
-            return f"the network is right after {right} and computes {how} {listed}"
+            return f"the network is right after {right}, and computes {how} {listed}"
     tried = f"{len(report.variables)} tried"
     return (
         f"the network is right after {right}; no quantity of its automaton was found at work in it ({tried})"
@@ -396,7 +411,8 @@ def _text(payload: dict[str, Any]) -> str:
         (h["layer"], h["head"], h["kind"], h["nearest"], f"{100 * h['score']:.0f}%") for h in payload["heads"]
     ]
     parts = [
-        f"{payload['network']}: {_share_right(payload['accuracy']['value'])} of the letters right",
+        f"{payload['network']}: {percent(payload['accuracy']['value'])} of the letters right in words of "
+        f"{counted(payload['length'], 'letter')}",
         *wrap(payload["verdict"], LINE),
         "",
         table(["causal, %", *_columns(payload)], rows),

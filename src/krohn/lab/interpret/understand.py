@@ -44,6 +44,7 @@ from krohn.lab.interpret.swaps import (
     whole_positions,
 )
 from krohn.lab.interpret.variables import Variable, candidates, distinct
+from krohn.proving.by_position import SEED, TRIED, ByPosition, measure
 from krohn.proving.kinds import kind_for
 
 Hits = npt.NDArray[np.bool_]
@@ -223,7 +224,7 @@ def changed_as_predicted(bench: Bench, answers: Numbers, telling: Telling) -> Hi
 
 
 SHORTEST, LONGEST = 2, 40
-"""Letters of the words that are drawn, the most unless ``length`` is given."""
+"""Letters of the words that are studied, the most unless ``length`` is given."""
 
 HEAD_WORDS = 64
 
@@ -231,6 +232,19 @@ HEAD_WORDS = 64
 def subject_of(network: Any, automaton: Semiautomaton | None = None, tokens: Any = None) -> Subject:
     """A network with its stream between blocks open, or that of a folder."""
     return kind_for(network, "understand needs", "subject").subject(network, automaton, tokens)
+
+
+def by_position(subject: Subject, seed: int) -> ByPosition:
+    """How often it is right at each letter of words that it is meant for."""
+
+    def run(words: Numbers) -> Numbers:
+        with torch.inference_mode():
+            answers: Numbers = subject.stages.logits(words).argmax(-1).cpu().numpy()
+        return answers
+
+    return measure(
+        run, subject.automaton, subject.length, lambda length: subject.draw(SEED + seed, TRIED, length)
+    )
 
 
 def understand(
@@ -249,21 +263,23 @@ def understand(
             GPT-2 of ``transformers``, saved or in memory.
         automaton: the automaton that a network of others should compute.
         tokens: the tokens of its letters and states, as for ``verify``.
-        length: letters of the words that are drawn; by default as long as the network takes, up to 40.
+        length: letters of the words that are studied; by default the longest of which it has 99% right (or
+            90%, if there are none), up to 40.
         seed: of the words, the pairs and the controls.
         effort: how many words and pairs; 4 takes four times as many.
     """
     subject = subject_of(network, None if automaton is None else as_automaton(automaton), tokens)
-    letters = min(subject.length, LONGEST) if length is None else length
     if subject.length < SHORTEST:
         raise InvalidInput(
             f"words must have at least {SHORTEST} letters, and this network takes {subject.length}; "
             "make one for longer words"
         )
-    if not SHORTEST <= letters <= subject.length:
+    if length is not None and not SHORTEST <= length <= subject.length:
         raise InvalidInput(
-            f"words must have between {SHORTEST} and {subject.length} letters for this network; got {letters}"
+            f"words must have between {SHORTEST} and {subject.length} letters for this network; got {length}"
         )
+    curve = by_position(subject, seed)
+    letters = min(curve.best(SHORTEST)[0], LONGEST) if length is None else length
     study = Study(subject, seed=seed, amount=Amount.of(effort), length=letters)
     passed = subject.stages.run(study.judge.letters[:HEAD_WORDS], attention=True)
     heads = classify_heads(subject.stages, passed, study.heard(HEAD_WORDS))
@@ -278,6 +294,8 @@ def understand(
         seed=seed,
         effort=effort,
         accuracy=study.accuracy,
+        by_position=curve,
+        length_is="measured" if length is None else "given",
         variables=tuple(zip(study.variables, map(tuple, result), strict=True)),
         whole=tuple(study.whole()),
         heads=tuple(heads),
