@@ -34,17 +34,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lab": CORE | {"check", "construct", "paper", "recurrent", "proving", "exporting"},
     "installation": {"base"},
     "functions": CORE | {"construct", "paper", "recurrent", "proving"},
-    "cli": {"base", "functions"},  # and `krohn`: commands parse, call a public function, print the result
+    "for_commands": CORE | {"proving"},
+    "cli": {
+        "base",
+        "functions",
+        "for_commands",
+    },  # and `krohn`: commands parse, call a public function, print the result
     "__init__": set(),
     "__main__": set(),
 }
 # Imports inside functions, of rooms that come later or need torch: what is called on use alone.
 ON_USE: dict[str, set[str]] = {
     "network": {"lab"},  # `to_torch`, see UPSTAIRS
-    "proving": {"lab"},
+    "proving": {"lab", "exporting"},  # kinds.py: what a kind can do
     "exporting": {"lab"},
     "explorer": {"lab"},
     "functions": {"lab", "exporting", "explorer"},
+    "for_commands": {"lab", "exporting"},
     "installation": {"lab"},
     "lab": {"explorer"},  # the page's style sheet, for reports
     "__main__": {"cli"},

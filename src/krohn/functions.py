@@ -1,39 +1,21 @@
 """Public functions that combine several parts, named like the commands."""
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from krohn.automata.datasets import write_dataset
-from krohn.automata.documents import loader, write_language
-from krohn.automata.equality import difference
-from krohn.automata.reader import Reader, answer_all, states_of_all
-from krohn.automata.regular import Match, from_textbook, is_delimited, looks_like_a_textbook
-from krohn.automata.sampling import Sampler
-from krohn.automata.semiautomaton import Semiautomaton, check_words
-from krohn.automata.small import (
-    MOST_LETTERS,
-    MOST_STATES,
-    require_listable,
-    sample_automata,
-    small_automata,
-)
+from krohn.automata.reader import Reader
+from krohn.automata.semiautomaton import check_words
 from krohn.automata.words import Word, Words
-from krohn.automata.zoo import DROP, AutomatonLike, as_automaton
+from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, Folder, path_of, require
-from krohn.base.notebook import Rows
 from krohn.base.typed import plainly
-from krohn.errors import InvalidInput, counted
+from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.compiled import load as load_compiled
-from krohn.network.explanation import Explanation, explain_word
-from krohn.network.meaning import MeaningView, view
 from krohn.paper.threshold_circuit import threshold_circuit
 from krohn.paper.threshold_gates import Circuit
 from krohn.proving.kinds import Forward, kind_for, read_network
@@ -41,25 +23,21 @@ from krohn.recurrent.recurrent_network import RecurrentNetwork, RecurrentReport
 
 if TYPE_CHECKING:
     from krohn.construct.compile_report import CompileReport
-    from krohn.construct.depth_bounds import Atlas
     from krohn.construct.learnability import Networks
-    from krohn.exporting.exported import Exports
+    from krohn.construct.small_atlas import Atlas
     from krohn.lab.experiments.atlas import AtlasResult
     from krohn.lab.experiments.reproduction import Reproduction
     from krohn.lab.interpret.extraction import Extracted
-    from krohn.lab.training.loop import TrainResult
-    from krohn.lab.training.many_runs import ManyResult
-    from krohn.lab.training.settings import TrainSetting
     from krohn.lab.training.trained_network import TrainedNetwork
+    from krohn.network.explanation import Explanation
     from krohn.network.gpt2.reading import ExportedNetwork
+    from krohn.network.meaning import MeaningView
     from krohn.paper.barrington import BarringtonProgram
 
     Loaded = CompiledNetwork | RecurrentNetwork | ExportedNetwork | TrainedNetwork
 
 Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""
-BATCH_LETTERS = 1 << 16
-"""Letters that a network reads at once."""
 
 
 @plainly
@@ -119,90 +97,6 @@ def run(
     return forward_of(reader, dtype, device, chunks=chunks)(np.atleast_2d(letters)).reshape(letters.shape)
 
 
-def named_states(
-    network: Reader, forward: Forward, batches: Iterable[list[list[int]]]
-) -> Iterator[list[str]]:
-    """Names of the states of words of any lengths, as they come; one too long is refused by its line."""
-    longest = network.longest or math.inf
-    line = 0
-    for words in batches:
-        for word in words:
-            line += 1
-            if len(word) > longest:
-                raise InvalidInput(
-                    f"words must have at most {longest} letters here; line {line} has {len(word)}; "
-                    f"compile with --length {len(word)} or more"
-                )
-        yield from map(network.names, answer_all(words, lambda batch: forward(batch).tolist(), BATCH_LETTERS))
-
-
-def simulated_names(
-    automaton: Semiautomaton, batches: Iterable[list[list[int]]], *, observe: bool = False
-) -> Iterator[list[str]]:
-    """Names of the states of words of any lengths, or what is observed of them, by the automaton itself."""
-    names = automaton.observed if observe else automaton.state_names
-    for words in batches:
-        for states in states_of_all(automaton, words):
-            yield [names[state] for state in states]
-
-
-@dataclass(frozen=True)
-class Equality:
-    """Whether two automata show the same after every word, and a shortest word after which they do not."""
-
-    equal: bool
-    word: tuple[str, ...] | None
-    shown: tuple[str, str] | None
-
-    def __bool__(self) -> bool:
-        return self.equal
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            "equal": self.equal,
-            "word": None if self.word is None else list(self.word),
-            "shown": self.shown,
-        }
-
-    def text(self) -> str:
-        """One sentence."""
-        if self.word is None or self.shown is None:
-            return "equal: they show the same after every word"
-        word = " ".join(self.word) or "the empty word"
-        return f"not equal: after {word} the first shows {self.shown[0]}, the second {self.shown[1]}"
-
-
-@plainly
-def equal(one: AutomatonLike, other: AutomatonLike) -> Equality:
-    """Whether two automata show the same after every word: observations, or states where they show none.
-
-    Letters go by their names. Patterns are compared character by character: one that does not read a
-    character does not match.
-
-    Example:
-        >>> krohn.equal("regex:(ab)*a", "regex:a(ba)*").equal, krohn.equal("regex:a*", "regex:a+").word
-        (True, ())
-    """
-    return Equality(*difference(as_automaton(one), as_automaton(other)))
-
-
-def spec_as_read(text: str, *, match: Match, outputs: bool, textbook: bool) -> tuple[str, str]:
-    """The text for ``parse_spec`` of a pattern or file that is read so, and what should be said about it."""
-    if not text.startswith("regex:"):
-        return text if outputs else f"{text}{DROP}", ""
-    pattern, remark = text.removeprefix("regex:"), ""
-    if textbook:
-        pattern = from_textbook(pattern)
-    elif looks_like_a_textbook(pattern):
-        remark = "this looks like a textbook's notation; it is read as Python's re: see --textbook"
-    if is_delimited(pattern):
-        remark = "written /…/flags: the pattern may stand anywhere in the word"
-    elif match == "search":
-        pattern = f"/{pattern}/"
-    return f"regex:{pattern}", remark
-
-
 def runnable(network: Reader | str | Path, device: str = "numpy") -> Reader:
     """A network, or the one in a directory: of a run on the device, if that is one of torch."""
     if isinstance(network, Reader):
@@ -221,17 +115,16 @@ def forward_of(network: Reader, dtype: Any, device: str, *, chunks: bool = False
 
 
 @overload
-def explain(network: Network) -> MeaningView: ...
+def explain(network: Network) -> "MeaningView": ...
 @overload
-def explain(network: Network, word: Word) -> Explanation: ...
+def explain(network: Network, word: Word) -> "Explanation": ...
 @plainly
-def explain(network: Network, word: Word | None = None) -> Explanation | MeaningView:
+def explain(network: Network, word: Word | None = None) -> "Explanation | MeaningView":
     """What registers and heads of a compiled network mean, or what they hold and see on a word."""
-    name = ""
-    if not isinstance(network, CompiledNetwork):
-        require(network, "explain needs", COMPILED)
-        network, name = load_compiled(network), str(network)
-    return view(network, name) if word is None else explain_word(network, word)
+    explained: Explanation | MeaningView = kind_for(network, "explain needs", "explain").explain(
+        network, word
+    )
+    return explained
 
 
 def report(
@@ -304,79 +197,9 @@ def atlas(
         raise InvalidInput("small automata must be listed by states and letters; got only one of them")
     if class_ or kind or positions:
         raise InvalidInput("class, kind and positions choose trained networks: leave out states and letters")
-    return _small_atlas(states, letters, sample, seed, effort, progress)
+    from krohn.construct.small_atlas import small_atlas
 
-
-def _small_atlas(
-    states: int,
-    letters: int,
-    sample: int | None,
-    seed: int,
-    effort: float,
-    progress: Callable[[int, int], object],
-) -> "Atlas":
-    from krohn.construct import depth_bounds
-
-    if not (2 <= states <= MOST_STATES and 1 <= letters <= MOST_LETTERS):
-        raise InvalidInput(
-            f"an atlas has automata of 2 to {MOST_STATES} states over 1 to {MOST_LETTERS} letters; "
-            f"got {states} and {letters}"
-        )
-    if seed < 0 or (sample is not None and sample < 1):
-        raise InvalidInput(f"a sample must have an automaton and a seed ≥ 0; got {sample} and {seed}")
-    if sample is not None:
-        chosen = sample_automata(states, letters, sample, seed)
-    else:
-        require_listable(states, letters)  # fail before the smaller ones are listed
-        chosen = [automaton for count in range(2, states + 1) for automaton in small_automata(count, letters)]
-    rows = depth_bounds.Atlas([])
-    for row in depth_bounds.atlas(chosen, effort):
-        rows.append(row)
-        progress(len(rows), len(chosen))
-    return rows
-
-
-@dataclass(frozen=True)
-class WrittenSample:
-    """A data set on disk: what was drawn, and how it is loaded."""
-
-    about: dict[str, Any]
-
-    def to_json(self) -> dict[str, Any]:
-        """One JSON object."""
-        return self.about
-
-    def text(self) -> str:
-        """A line, and how a language model's text is loaded."""
-        known = self.about
-        words = counted(known["count"], "word")
-        drawn = f"{words} of length {known['length']:,} ({known['distribution']}) in {known['seconds']:.2f} s"
-        load = f"\nload it: {known['load']}" if "load" in known else ""
-        return f"{known['out']}: {drawn}{load}"
-
-
-def write_sample(
-    automaton: Semiautomaton,
-    length: int,
-    count: int,
-    out: Path,
-    *,
-    form: str | None = None,
-    distribution: str | None = None,
-    seed: int = 0,
-    progress: Callable[[int], None] | None = None,
-) -> WrittenSample:
-    """Random words with their states on disk: a table, or text of a ``form``."""
-    sampler = Sampler(automaton, length, distribution, seed)
-    begin = perf_counter()
-    if form is not None:
-        write_language(sampler, count, out, form)
-    else:
-        write_dataset(sampler, count, out, progress=progress)
-    about: dict[str, Any] = {"count": count, "length": length, "seconds": perf_counter() - begin}
-    about |= {"automaton": sampler.automaton.name, "distribution": sampler.distribution_name, "seed": seed}
-    about |= {"out": str(out)} | ({} if form is None else {"format": form, "load": loader(form, out)})
-    return WrittenSample(about)
+    return small_atlas(states, letters, sample, seed, effort, progress)
 
 
 @plainly
@@ -490,50 +313,3 @@ def _reproduce_atlas(
         figures=None if figures is None else path_of(figures),
         say=say,
     )
-
-
-# What commands call beside the public functions.
-
-
-def export_formats() -> list[str]:
-    """The formats of ``krohn export``, those of installed packages among them."""
-    from krohn.exporting.driver import ALL_FORMATS
-
-    return ALL_FORMATS.names()
-
-
-def attempt_export(network: Path, formats: Sequence[str], out: Path, **options: Any) -> "Exports":
-    """Exports, or why nothing was written; ``krohn.export`` raises that."""
-    from krohn.exporting.driver import attempt
-
-    return attempt(network, formats, out, **options)
-
-
-def suite_networks() -> Rows[dict[str, Any]]:
-    """The networks of the suite by name and tier; ``krohn.suite`` itself needs torch."""
-    from krohn.lab.suite.catalogue import list_networks
-
-    return list_networks()
-
-
-def train_settings() -> "tuple[TrainSetting, ...]":
-    """The settings of a run, as options are made of them."""
-    from krohn.lab.training.settings import SETTINGS
-
-    return SETTINGS
-
-
-def train_as_typed(
-    spec: str | None, config: Path | None, options: dict[str, Any], **show: Any
-) -> "TrainResult":
-    """Trains the run that the options describe, or that of a ``config.json``."""
-    from krohn.lab.training import typed_run
-
-    return typed_run.train_as_typed(spec, config, options, **show)
-
-
-def train_each_as_typed(each: Path, options: dict[str, Any], **show: Any) -> "ManyResult":
-    """Trains a network for each automaton of a file or folder, with the settings of the options."""
-    from krohn.lab.training import typed_run
-
-    return typed_run.train_each_as_typed(each, options, **show)

@@ -23,7 +23,7 @@ from krohn.automata.groups import cyclic
 from krohn.automata.zoo import Family
 from krohn.construct.request import ProposalSource
 from krohn.errors import Unsupported
-from krohn.exporting.driver import ExportFormat
+from krohn.exporting.formats import ExportFormat
 
 
 def refuse(request, budget):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import krohn
-from krohn import functions
+from krohn import for_commands
 from krohn.base.notebook import table
 from krohn.check.ground import Verdict
 from krohn.check.recurrent.boxes import Boxes
@@ -96,7 +96,7 @@ def test_words_in_many_small_batches_get_the_same_answers(
     wanted = [" ".join(automaton.state_names[q] for q in automaton.run(word)) for word in words]
     monkeypatch.setattr(words_on_stdin, "_LINES", 2)
     monkeypatch.setattr(words_on_stdin, "_MAX_LETTERS", 20)
-    monkeypatch.setattr(functions, "BATCH_LETTERS", 4)
+    monkeypatch.setattr(for_commands, "BATCH_LETTERS", 4)
     for command in (["run", net], ["simulate", "D6"]):
         monkeypatch.setattr(sys, "stdin", io.StringIO(text))
         assert output_of(capsys, *command).split("\n") == [*wanted, ""]

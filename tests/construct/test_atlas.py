@@ -9,7 +9,7 @@ from krohn import compile
 from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import canonical, sample_automata, small_automata
-from krohn.construct.depth_bounds import atlas
+from krohn.construct.small_atlas import atlas
 
 
 def renamed(

@@ -176,7 +176,7 @@ def test_the_lead_that_is_printed_is_never_more_than_what_was_found(
 def test_several_formats_go_to_folders_and_share_what_is_run(
     network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from krohn.exporting import driver as module
+    from krohn.exporting import network_files as module
 
     checked = []
     check = module.check

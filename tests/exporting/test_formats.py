@@ -15,10 +15,11 @@ from safetensors import safe_open
 import krohn
 from exporting.unproved import without_proof
 from krohn.errors import InvalidInput
-from krohn.exporting.driver import FORMATS, export_compiled
+from krohn.exporting.formats import FORMATS
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.exporting.ground_truth import meaning_of
 from krohn.exporting.hugging_face import hugging_face_files
+from krohn.exporting.network_files import export_compiled
 from krohn.exporting.onnx_graph import onnx_files
 from krohn.exporting.standard_blocks import twinned_channels
 from krohn.network.gpt2.decoder import Decoder, tensor_file, write_files

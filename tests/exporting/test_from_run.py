@@ -10,7 +10,7 @@ import transformers
 from onnx.reference import ReferenceEvaluator
 
 from krohn.errors import InvalidFile, Unsupported
-from krohn.exporting.driver import export_run
+from krohn.exporting.network_files import export_run
 from krohn.lab.training import run_decoder as from_run
 from krohn.lab.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
 from krohn.lab.training.directory import read_weights

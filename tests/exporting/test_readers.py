@@ -34,7 +34,8 @@ def lens() -> Any:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every automaton in every format."""
     from krohn.exporting import from_compiled
-    from krohn.exporting.driver import export_compiled, write
+    from krohn.exporting.driver import write
+    from krohn.exporting.network_files import export_compiled
 
     base = tmp_path_factory.mktemp("exports")
     with pytest.MonkeyPatch.context() as patch:

@@ -130,11 +130,11 @@ def test_an_export_that_bears_too_little_is_not_written(
 
 
 def test_a_long_counterexample_is_shortened_in_the_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    from krohn.exporting import driver
+    from krohn.exporting import network_files
 
     result = from_compiled.WrongToken(("a",) * 1500, "p", "q")
-    monkeypatch.setattr(driver, "check", lambda *_: Checked(1, 1, -1.0, result))
-    refused = driver.export_compiled(krohn.compile(krohn.zoo("C2"), length=4), ["hf"])[0].refusal
+    monkeypatch.setattr(network_files, "check", lambda *_: Checked(1, 1, -1.0, result))
+    refused = network_files.export_compiled(krohn.compile(krohn.zoo("C2"), length=4), ["hf"])[0].refusal
     assert refused is not None
     assert "after a a a a a a a a a a a a … (1,500 letters) … a a" in refused
     assert len(refused) < 200

@@ -3,7 +3,7 @@
 import pytest
 
 from krohn.check.ground import Verdict
-from krohn.exporting import driver
+from krohn.exporting import network_files
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.decoder import Decoder
 from krohn.proving.export import unproved
@@ -15,4 +15,4 @@ def without_proof(patch: pytest.MonkeyPatch) -> None:
     def prove(decoder: Decoder, network: CompiledNetwork) -> Verdict:
         return unproved("left out in this test")
 
-    patch.setattr(driver, "prove", prove)
+    patch.setattr(network_files, "prove", prove)

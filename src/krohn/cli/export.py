@@ -7,7 +7,7 @@ import click
 
 from krohn.cli.options import FOLDER, FloatType, NetworkFolder
 from krohn.cli.output import emit, json_option, note
-from krohn.functions import attempt_export, export_formats
+from krohn.for_commands import attempt_export, export_formats
 
 
 def _formats(ctx: click.Context, parameter: click.Parameter, given: str) -> tuple[str, ...]:

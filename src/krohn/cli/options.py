@@ -68,7 +68,7 @@ class Spec(click.types.StringParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The text that ``parse_spec`` reads."""
-        from krohn.functions import spec_as_read  # needs numpy
+        from krohn.for_commands import spec_as_read  # needs numpy
 
         meta = {} if ctx is None else ctx.meta
         text, remark = spec_as_read(

@@ -39,7 +39,8 @@ def command(
               krohn run nets/abab a b a b
               echo "a b a b" | krohn run nets/abab
     """
-    from krohn.functions import forward_of, named_states, runnable
+    from krohn.for_commands import named_states
+    from krohn.functions import forward_of, runnable
 
     network = runnable(directory, device)
     forward = forward_of(network, dtype, device, chunks=chunks)

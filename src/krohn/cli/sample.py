@@ -39,7 +39,7 @@ def command(
     Example:  krohn sample S5 --length 100 --count 100000 --out s5.npz
               krohn sample S3 --length 64 --count 1000 --format repl --out s3.jsonl
     """
-    from krohn.functions import write_sample
+    from krohn.for_commands import write_sample
 
     automaton = krohn.parse_spec(spec)
     shown = form is None and sys.stderr.isatty()

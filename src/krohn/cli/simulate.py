@@ -23,7 +23,7 @@ def command(spec: str, word: tuple[str, ...], observe: bool, as_json: bool) -> N
     Example:  krohn simulate abab a b a b
               echo "a b a b" | krohn simulate abab
     """
-    from krohn.functions import simulated_names
+    from krohn.for_commands import simulated_names
 
     automaton = krohn.parse_spec(spec)
     if observe and automaton.observe is None:

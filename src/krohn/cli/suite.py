@@ -29,7 +29,7 @@ def list_networks(as_json: bool) -> None:
     \b
     Example:  krohn suite list
     """
-    from krohn.functions import suite_networks
+    from krohn.for_commands import suite_networks
 
     rows = suite_networks()
     emit({"networks": rows}, as_json=as_json, text=rows.text)

@@ -7,11 +7,11 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import click
 
-from krohn import functions
+from krohn import for_commands
 from krohn.cli.options import FILE, FOLDER, FiniteFloat, typed_options
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import Unsupported
-from krohn.functions import train_settings
+from krohn.for_commands import train_settings
 
 # The settings of a run as options of click.
 
@@ -112,7 +112,7 @@ def command(spec: str | None, config: Path | None, each: Path | None, as_json: b
     if [spec, config, each].count(None) != 2:
         raise click.UsageError("give one of an automaton SPEC, --config FILE and --each FILE|FOLDER")
     if each is not None:
-        many = functions.train_each_as_typed(each, options, progress=not as_json, tell=note)
+        many = for_commands.train_each_as_typed(each, options, progress=not as_json, tell=note)
         emit(many.to_dict(), as_json=as_json, text=many.text)
         return 0
     if options.pop("together") is not None:
@@ -120,6 +120,6 @@ def command(spec: str | None, config: Path | None, each: Path | None, as_json: b
     # The config is complete, and no option may be silently ignored.
     if config is not None and (typed := typed_options(*_AROUND)):
         raise Unsupported(f"--config holds the whole run; leave out {', '.join(typed)}")
-    result = functions.train_as_typed(spec, config, options, progress=not as_json, tell=note)
+    result = for_commands.train_as_typed(spec, config, options, progress=not as_json, tell=note)
     emit(result.to_dict(), as_json=as_json, text=result.text)
     return int(result.failed)

@@ -1,13 +1,9 @@
 """Bounds on depth: an upper bound by a plan that works for every length, a lower bound for long words."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from krohn.algebra.varieties import varieties
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.notebook import Rows, table
 from krohn.construct.compiling import SOURCES, proposals
 from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Proposal, Request
 from krohn.depth.layer_size import LayerSize, longest_word
@@ -121,14 +117,14 @@ def depth_bounds(
     with MLPs of constant depth unless TC⁰ = NC¹. Where the last letter and the place decide, no layer is
     needed: the network that is compiled has one without heads, since its embedding adds letter and place.
     """
-    bounds = _planned_bounds(automaton, effort, solvable=solvable)
+    bounds = planned_bounds(automaton, effort, solvable=solvable)
     few = automaton.num_states**2 <= MOST_PAIRS  # then the search for two words is complete
     if few and find_two_words(automaton.table.tolist(), automaton.start) is None:
         return replace(bounds, upper=0, witness=None, grows=())
     return bounds
 
 
-def _planned_bounds(automaton: Semiautomaton, effort: float, *, solvable: bool = True) -> DepthBounds:
+def planned_bounds(automaton: Semiautomaton, effort: float, *, solvable: bool = True) -> DepthBounds:
     """The bounds with the layers of the plan that is compiled."""
     plans = _lasting_plans(automaton, effort) if solvable else []
     depth = bound_depth(automaton, plans[0].layers if plans else None)
@@ -164,38 +160,3 @@ def _lasting_plans(automaton: Semiautomaton, effort: float) -> list[Proposal]:
         return []
     least = min(plan.layers for plan in plans)
     return [plan for plan in plans if plan.layers == least]
-
-
-# The atlas: small automata with their classes and depth bounds.
-
-
-class Atlas(Rows[dict[str, Any]]):
-    """Small automata, one row each: what ``krohn atlas --json`` lists."""
-
-    def text(self) -> str:
-        """The rows, and how many there are with the same bounds."""
-        rows = [(_written(row), *_bounds(row), ", ".join(row["classes"])) for row in self]
-        counts = Counter((row["lower"], row["depth"] or 0) for row in self)
-        summary = [(low, high or "?", number) for (low, high), number in sorted(counts.items())]
-        listing = table(("next states", "depth", "at least", "beyond T", "classes"), rows)
-        size = f"at least: layers that words of more than T letters need, if each has {LayerSize()}."
-        return f"{listing}\n\n{size}\n\n{table(('at least', 'depth', 'automata'), summary)}"
-
-
-def _bounds(row: dict[str, Any]) -> tuple[str, str, str]:
-    upper = "?" if row["depth"] is None else str(row["depth"])
-    return upper, str(row["lower"]), f"{row['lower_beyond']:,}" if row["lower"] else ""
-
-
-def _written(row: dict[str, Any]) -> str:
-    """One group of digits for each state: where the letters lead."""
-    return " ".join("".join(map(str, states)) for states in row["table"])
-
-
-def atlas(automata: Iterable[Semiautomaton], effort: float) -> Iterator[dict[str, Any]]:
-    """Rows in the order of the automata; ``depth`` is the upper bound, state 0 of the table the start."""
-    for automaton in automata:
-        bounds = _planned_bounds(automaton, effort).to_json(automaton.letter_names)
-        shown = {key: bounds[key] for key in ("lower", "lower_beyond", "optimal", "witness")}
-        classes, table = list(varieties(automaton)), automaton.table.tolist()
-        yield {"table": table, "classes": classes, "depth": bounds["upper"], **shown}

@@ -1,13 +1,13 @@
 # ruff: noqa: D102 - the class Kind says once what each method is
 """The kinds of network: what each is called, how it is read, run, verified and studied.
 
-``krohn.load``, ``run``, ``verify``, ``understand`` and ``extract`` look a network, given as an object or as
-its folder, up in ``KINDS``. What a kind does not define it cannot do, and the error lists the kinds that can.
-To add a kind, add its class and its entry. What a method needs is imported on use, since ``krohn.lab`` needs
-torch, and to run a network the search for proofs need not be loaded.
+``krohn.load``, ``run``, ``verify``, ``explain``, ``understand``, ``extract`` and ``export`` look a network,
+given as an object or as its folder, up in ``KINDS``. What a kind does not define it cannot do, and the error
+lists the kinds that can. To add a kind, add its class and its entry. What a method needs is imported on use,
+since ``krohn.lab`` needs torch, and to run a network the search for proofs need not be loaded.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,12 +35,16 @@ from krohn.errors import InvalidInput, Unsupported
 from krohn.network.compiled import CompiledNetwork
 
 if TYPE_CHECKING:
+    from krohn.automata.words import Word
     from krohn.check.certificate import Certificate
     from krohn.check.files.folders import Net
     from krohn.coq.stored import Stored
+    from krohn.exporting.exported import Exported
     from krohn.lab.interpret.subject import Subject
+    from krohn.network.explanation import Explanation
     from krohn.network.gpt2.decoder import Decoder
     from krohn.network.gpt2.reading import ExportedNetwork
+    from krohn.network.meaning import MeaningView
     from krohn.proving.claims import Question
     from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
     from krohn.recurrent.recurrent_network import RecurrentNetwork
@@ -73,6 +77,25 @@ class Running:
     decoder: "Decoder | None" = None
     causal: bool = True
     reach: Callable[[int, float], int] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ExportQuestion:
+    """How an export is asked for.
+
+    Attributes:
+        dtype: the float type it will be loaded in.
+        replicate: of a training run; by default the best.
+        length: the longest words that a trained network will read; by default as trained.
+        proof: whether to prove the files, which takes a second to minutes.
+        announce: called with a description of slow steps.
+    """
+
+    dtype: str = "float32"
+    replicate: int | None = None
+    length: int | None = None
+    proof: bool = True
+    announce: Callable[[str], object] = str
 
 
 class Kind:
@@ -133,6 +156,14 @@ class Kind:
     def subject(self, given: Any, automaton: Semiautomaton | None, tokens: Any) -> "Subject":
         """The network with its stream between blocks open."""
         raise self._lacking("understood")
+
+    def explain(self, given: Any, word: "Word | None") -> "Explanation | MeaningView":
+        """What its registers and heads mean, or what they hold and see on a word."""
+        raise self._lacking("explained")
+
+    def export(self, given: Any, formats: Sequence[str], asked: "ExportQuestion") -> "list[Exported]":
+        """Its files in each format, tested and, where asked, proved."""
+        raise self._lacking("exported")
 
     def refuse_idle(self, given: Any, *, chunks: bool = False, device: str = "cpu") -> None:
         """Refuses options that would change nothing."""
@@ -231,6 +262,22 @@ class Compiled(_Own):
 
         self.refuse_names(automaton, tokens)
         return subject_of_compiled(self.reader(given))
+
+    def explain(self, given: Any, word: "Word | None") -> "Explanation | MeaningView":
+        from krohn.network.explanation import explain_word
+        from krohn.network.meaning import view
+
+        network, name = self.reader(given), "" if isinstance(given, CompiledNetwork) else str(given)
+        return view(network, name) if word is None else explain_word(network, word)
+
+    def export(self, given: Any, formats: Sequence[str], asked: "ExportQuestion") -> "list[Exported]":
+        from krohn.exporting.network_files import export_compiled
+
+        if asked.replicate is not None or asked.length is not None:
+            raise InvalidInput("replicate and length are for training runs; this is a compiled network")
+        return export_compiled(
+            self.reader(given), formats, asked.dtype, proof=asked.proof, announce=asked.announce
+        )
 
 
 class Recurrent(_Own):
@@ -362,6 +409,14 @@ class Trained(_Own):
 
         self.refuse_names(automaton, tokens)
         return subject_of_run(_folder(given))
+
+    def export(self, given: Any, formats: Sequence[str], asked: "ExportQuestion") -> "list[Exported]":
+        from krohn.exporting.network_files import export_run
+
+        if asked.dtype != "float32":
+            raise Unsupported("a trained network is exported in float32, the type it was compared in")
+        run = _folder(given)
+        return [export_run(run, to, replicate=asked.replicate, length=asked.length) for to in formats]
 
 
 class Stock(Kind):

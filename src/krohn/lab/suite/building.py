@@ -16,8 +16,8 @@ from krohn.base.files import json_bytes, path_of, read_json
 from krohn.base.notebook import Rows
 from krohn.construct import compiling
 from krohn.errors import InvalidInput, MissingDependency
-from krohn.exporting.driver import export_decoder
 from krohn.exporting.hugging_face import hugging_face_files, tokens_of
+from krohn.exporting.network_files import export_decoder
 from krohn.lab.suite.catalogue import Entry, entries
 from krohn.lab.suite.causal import Counterfactual, causal_model, counterfactuals
 from krohn.lab.suite.disguise import DECOY_UNITS, NONE, ROTATED, Disguised, disguise
