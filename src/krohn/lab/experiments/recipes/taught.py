@@ -13,7 +13,7 @@ from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import depth
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import SOLVED_STOP, TASKS, Settings, by_scale, plan_run
-from krohn.lab.experiments.summary import SOLVED, mean_series, summary
+from krohn.lab.experiments.summary import SOLVED, mean_series, series_at, summary
 from krohn.lab.figures.charts import Bar, bar_chart
 from krohn.lab.interpret.evaluation import AccuracyAlong
 
@@ -54,6 +54,16 @@ ASKED: dict[tuple[str, str, int], Settings] = {
     ("D6", f"{CASCADE}, two layers a level, MLP 2048", 4): {"sequences": MAP_WORDS, "mlp": 2048},
 }
 
+# Does a taught shortcut keep its accuracy when letters come with other shares, where a learned one loses
+# its own (the paper's B.2.3)? By two letters, so that one share says it all: C6 by staying and turning.
+TWO_LETTERS = {"C2": "C2", "C6": "S5:01234,12043", "S5": "S5:10234,12340"}
+SHARES = tuple(round(0.05 * n, 2) for n in range(1, 20))
+SHIFTED: dict[str, Settings] = {
+    "doubling, other shares": {},
+    "none, other shares": {},
+    "doubling, other shares, 3% of the labels": {"reveal": 0.03},
+}
+
 
 def main_cells(scale: Scale) -> tuple[int, int]:
     """The letters of the 19 tasks' words, and as many layers as doubling needs for them."""
@@ -75,6 +85,12 @@ def plan(scale: Scale) -> list[PlannedRun]:
         cells |= {(task, DOUBLING, *at_length): own | LONGER_ALIKE for task in LONGER_TASKS}
         cells["S5", DOUBLING, *at_length] |= S5_GOES_ON
     cells |= {(*asked, length): few | {"replicates": ASKED_REPLICATES} | own for asked, own in ASKED.items()}
+    shares = {"measured": (AccuracyAlong(name="probability", at=SHARES, sequences=JUDGED[scale]),)}
+    for task, spec in TWO_LETTERS.items():
+        for hints, own in SHIFTED.items():
+            cells[task, hints, layers, length] = (
+                few | {"replicates": ASKED_REPLICATES, "spec": spec} | shares | own
+            )
     return [
         *(taught(scale, *cell, **own) for cell, own in cells.items()),
         *(
@@ -90,7 +106,8 @@ def taught(scale: Scale, task: str, hints: str, layers: int, length: int, **chan
         changes["teach"] = hints.partition(" ")[0].strip(",")
     recipe = Scale.SMALL if scale is Scale.PAPER else scale  # the paper has none
     label = label_of(task, layers, length, hints)
-    return plan_run(recipe, label, spec=task, length=length, layers=layers, **depth.BY_MUON | changes)
+    given = {"spec": task, "length": length, "layers": layers} | depth.BY_MUON | changes
+    return plan_run(recipe, label, **given)
 
 
 def label_of(task: str, layers: int, length: int, hints: str) -> Label:
@@ -109,7 +126,8 @@ def table(cells: Sequence[ResultCell]) -> list[Row]:
     """One row a cell: how many replicates reach 99%, and the words that the median one of them had read.
 
     ``hint_accuracy``: what the median replicate reads of the hint it reads worst. ``accuracy_at_2T``: the
-    mean on words of twice the length.
+    mean on words of twice the length. ``worst_share``: the median of the replicates at the share of letters
+    where it is least.
     """
     rows = []
     for cell in cells:
@@ -118,13 +136,20 @@ def table(cells: Sequence[ResultCell]) -> list[Row]:
         row = {key: cell.label[key] for key in ("task", "layers", "length", "hints")}
         row |= {"reach": numbers["reached"], "words_read": round(median(passed)) if passed else None}
         rows.append(row | numbers | {"hint_accuracy": _weakest_hint(cell), "accuracy_at_2T": _at_twice(cell)})
-    order = list(dict.fromkeys((DOUBLING, *(hints for _, hints, _ in ASKED), UNTAUGHT)))
+    order = list(dict.fromkeys((DOUBLING, *(hints for _, hints, _ in ASKED), *SHIFTED, UNTAUGHT)))
     return sorted(rows, key=lambda row: (order.index(row["hints"]), row["length"], TASKS.index(row["task"])))
 
 
 def _weakest_hint(cell: ResultCell) -> float | None:
     hints = [[hint["accuracy"] for hint in record.metrics.get("hints", ())] for record in cell.records]
     return round(median(map(min, hints)), 4) if all(hints) else None
+
+
+def _at_worst_share(cell: ResultCell) -> float | None:
+    places, rows = series_at(cell, "probability")
+    return (
+        round(min(median(row[index] for row in rows) for index in range(len(places))), 4) if places else None
+    )
 
 
 def _at_twice(cell: ResultCell) -> float | None:
