@@ -1,4 +1,4 @@
-"""How often a network is right at each position of random words, and so up to which length it is worth a look.
+"""How often a network is right at each position of random words, and up to which length it is worth a look.
 
 Networks of others read longer words than those they were trained on, and beyond these they guess: what is
 measured on all positions together says little about either part.
@@ -56,7 +56,7 @@ class ByPosition:
         return next(((n, share) for n, share in reached if n >= least), (self.length, None))
 
     def text(self) -> str:
-        """``letters 1–8: 99.80%, 9–16: 61.02%, 17–32: 50.10%``: up to the best length, and in steps beyond."""
+        """``letters 1–8: 99.80%, 9–16: 61.02%, 17–32: 50.10%``: up to the best length, then in steps."""
         edge, share = self.best()
         edge = 1 if share is None else edge
         ends = [0, *(end for end in (edge, 2 * edge, 4 * edge) if end < self.length), self.length]

@@ -98,8 +98,8 @@ EXPERIMENT = Experiment(
             "GPT by halves, batch 64, cosine schedule: C2 with 2 layers, 24,000 steps, 6 replicates, "
             "learning rates 2, 3 and 4e-4; S5 at T = 40 with 8 layers, 40,000 steps, 4 replicates, learning "
             "rates 2 and 3e-4, by curriculum; at T = 100 by the recipe of `depth` with Muon, S5 with 8 "
-            "layers and C2 with 7, 2 replicates of each share below 1; LSTM with 10 replicates, on S5 with more "
-            f"words or 100 letters 4; {SOLVED_STOP}"
+            "layers and C2 with 7, 2 replicates of each share below 1; LSTM with 10 replicates, on S5 with "
+            f"more words or 100 letters 4; {SOLVED_STOP}"
         ),
         Scale.PAPER: (f"8 layers for C2 and 16 for S5, shares from 1 down to 1/32; {SOLVED_STOP}"),
     },
