@@ -545,8 +545,8 @@ MUTANTS = [
     ),
     (
         "lab/interpret/extraction.py",
-        "return [answers.automaton.outputs[answers.automaton.start]]",
-        "return [answers.automaton.start]",
+        "answers.automaton.outputs[answers.automaton.start]",
+        "answers.automaton.start",
         "tests/lab/interpret/test_extraction.py -k accepts_or_rejects",
     ),
     (

@@ -92,22 +92,12 @@ NEEDS = {
     "explorer": "selenium",
     **dict.fromkeys(("test_readers", "test_in_transformer_lens"), "transformer-lens"),
     "test_regular": "automata-lib",
-    "test_extraction": "aalpy",
+    "test_objects": "aalpy",
     "test_wheel": "hatchling",
 }
 """Files and folders that cannot run without a package of an extra."""
 
 NEEDED_BY_TESTS = {
-    "krohn extract": (
-        "aalpy",
-        (
-            "[extract net",
-            "test_counting_words.py::test_what_is_learned_has_no_more_states_than_it_needs",
-            "test_counting_words.py::test_the_empty_word_is_the_start",
-            "test_python_as_typed.py::test_commands_are_functions",
-            "test_python_as_typed.py::test_results_are_instances_of_exported_types",
-        ),
-    ),
     "a cluster": ("ray", ("test_cluster.py::test_every_run_is_finished_once_though_a_node_dies",)),
 }
 """What single tests call, the package that it needs, and parts of the names of those tests."""

@@ -82,7 +82,6 @@ HEAVY: dict[str, set[str]] = {
     "onnx": {"exporting"},
     "ray": {"lab"},
     "pyarrow": {"automata", "network", "lab"},
-    "aalpy": {"lab"},
     "pandas": {"base"},
 }
 NEVER = {"pickle", "dill", "cloudpickle", "sympy", "libsemigroups_pybind11", "polars"}

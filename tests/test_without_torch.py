@@ -104,7 +104,7 @@ MORE_COMMANDS = {
     "understand net": "train",
     "reproduce depth": "train",
     "run net --device cpu": "train",
-    "extract net -T 2": "extract",
+    "extract net -T 2": "train",
     "export net --to onnx --no-proof --out onnx": "hf",
     "sample C2 -T 3 --count 4 --out words.parquet": "parquet",
 }

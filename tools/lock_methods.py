@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from torch import Tensor
 from krohn.automata.files import automaton_payload
 from krohn.automata.observed import with_target
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.lab.interpret.extraction import read_machine, separating_word
+from krohn.lab.interpret.extraction import separating_word
 from krohn.lab.interpret.stages import Stages, stages_of_decoder
 from krohn.lab.suite.disguise import DISGUISES
 from krohn.lab.suite.locks import (
@@ -192,7 +192,13 @@ def lstar(target: Target, seed: int) -> Found:
 
 
 def _machine(learned: Any) -> Semiautomaton:
-    return with_target(replace(read_machine(learned), letter_names=NAMES), "observation")
+    """A Moore machine of AALpy's, which shows its answers."""
+    number = {id(state): place for place, state in enumerate(learned.states)}
+    letters = sorted(learned.initial_state.transitions)
+    table = [[number[id(state.transitions[letter])] for letter in letters] for state in learned.states]
+    shown, start = tuple(int(state.output) for state in learned.states), number[id(learned.initial_state)]
+    machine = Semiautomaton(np.array(table), start, observe=shown, letter_names=NAMES)
+    return with_target(machine, "observation")
 
 
 def by_gradient(target: Target, seed: int, *, words: int = 16, rounds: int = 20, points: int = 1) -> Found:

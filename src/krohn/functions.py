@@ -205,7 +205,7 @@ def atlas(
 @plainly
 def extract(
     network: Any,
-    length: int,
+    length: int | None = None,
     *,
     automaton: AutomatonLike | None = None,
     tokens: Any = None,
@@ -214,11 +214,13 @@ def extract(
     device: str = "cpu",
     by: str = "words",
 ) -> "Extracted":
-    """The automaton that a network computes, compared on all words of up to ``length``.
+    """The smallest automaton that answers as a network does on all words of up to ``length``.
 
     ``network`` is one of krohn's, or its directory; or a GPT-2 of ``transformers``, or any callable from
     tokens to logits, with the ``automaton`` it should compute, whose letters and states have these ``tokens``
-    (as for ``verify``).
+    (as for ``verify``). If more than ``max_states`` states are needed, the best automaton within them is
+    returned, with the share of words on which it agrees (``agreement``). Without ``length``: the longest with
+    99% of the letters right, of which all words can be run.
     ``by="states"`` reads the stream of a GPT-2 instead of asking for answers.
     """
     from krohn.lab.interpret.extraction import answers_of

@@ -14,13 +14,12 @@ if TYPE_CHECKING:
 
 PURPOSES = {
     "": "krohn itself",
-    "train": "krohn train, understand, card, reproduce, export of a training run, networks on a GPU",
+    "train": "krohn train, understand, extract, card, reproduce, export of a training run, networks on a GPU",
     "parquet": "krohn sample --out words.parquet",
     "pandas": "results as DataFrames: krohn.atlas(2, 2).to_frame()",
     "hf": "krohn export --to onnx; loading exports in transformers (writing them needs neither)",
     "lens": "networks opened in TransformerLens, as notebooks/ground_truth.ipynb does",
     "cluster": "krohn reproduce --engine ray",
-    "extract": "krohn extract",
 }
 
 

@@ -76,7 +76,7 @@ def test_run_and_extract_give_one_answer(
     assert network.states(word).tolist() == states
     status, payload = said(capsys, "extract", str(folders[kind]), "--length", "3")
     assert status == 0
-    assert payload == krohn.extract(network, 3).to_json(3)
+    assert payload == krohn.extract(network, 3).to_json()
     assert payload["task"]["equivalent"] == (kind != "trained")
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.proving.short_reach import LETTERS, short_reach
 
 import krohn
 from krohn.automata.zoo import parse_spec
 from krohn.proving.by_position import ByPosition, measure
-from tests.proving.short_reach import LETTERS, short_reach
 
 
 def forgetting(words: np.ndarray) -> np.ndarray:

@@ -15,7 +15,6 @@ EXTRAS = {
     "pyarrow": "parquet",
     "pandas": "pandas",
     "ray": "cluster",
-    "aalpy": "extract",
 }
 """Optional packages by import name, and the extra that installs each."""
 _INDEX_NAMES = {"ray": "ray[default]"}

@@ -1,15 +1,13 @@
 """``krohn extract``: the automaton that a network computes."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 import krohn
-from krohn.base.extras import to_install
 from krohn.cli.options import SPEC, TOKENS, NetworkFolder, OutputFile, device, effort
 from krohn.cli.output import emit, json_option, note
-from krohn.errors import InvalidInput, MissingDependency
+from krohn.errors import InvalidInput
 
 
 @click.command()
@@ -18,15 +16,14 @@ from krohn.errors import InvalidInput, MissingDependency
     "--length",
     "-T",
     type=click.IntRange(min=1),
-    required=True,
-    help="Compare on all words of up to this many letters.",
+    help="Ask for words of up to this many letters.  [default: the longest with 99% right]",
 )
 @click.option("--out", type=OutputFile(".json", ".jff"), help="Write the automaton to this file.")
 @click.option(
     "--max-states",
     type=click.IntRange(min=1),
     default=100,
-    help="Stop learning at a hypothesis of more states.",
+    help="The most states; if more are needed, the best automaton within.",
 )
 @effort("How much work running all words may take; 10 allows ten times the work.")
 @device("Where a trained network is run.")
@@ -43,7 +40,7 @@ from krohn.errors import InvalidInput, MissingDependency
 @json_option
 def command(
     directory: Path,
-    length: int,
+    length: int | None,
     out: Path | None,
     max_states: int,
     effort: float,
@@ -53,20 +50,20 @@ def command(
     tokens: Path | None,
     as_json: bool,
 ) -> int:
-    """Learn the automaton that the network in DIRECTORY computes on words up to a length.
+    """Extract the automaton that the network in DIRECTORY computes on words up to a length.
 
     DIRECTORY is a network that krohn compiled, exported or trained, or a GPT-2 that transformers saved: that
-    one needs --automaton, for the names of letters and states. The automaton is found by active learning
-    and compared with the network on every word up to --length. Exit status 0: they agree. 1: they differ, and
-    a larger automaton would be needed.
+    one needs --automaton, for the names of letters and states. All words up to --length are run, and the
+    smallest automaton that answers as the network does on all of them is the result. If it has more than
+    --max-states states, the best one within them is, with the share of words on which it agrees and a
+    shortest one on which it does not. Exit status 0: they agree on all words. 1: they differ, or not all
+    words of --length letters could be run; then fresh ones were.
 
     \b
     Example:  krohn extract results/networks/c2-gpt --length 8 --out c2.json && krohn analyze c2.json
     """
     if not directory.is_dir():
         raise InvalidInput(f"{directory} must be the directory of a network; there is none")
-    if find_spec("aalpy") is None:
-        raise MissingDependency(f"krohn extract needs AALpy: {to_install('extract')}")
     meant = None if spec is None else krohn.parse_spec(spec)
     result = krohn.extract(
         directory,
@@ -81,5 +78,5 @@ def command(
     if out is not None:
         krohn.dump_automaton(result.automaton, out)
         note(f"wrote {out}")
-    emit(result.to_json(length, out), as_json=as_json, text=lambda: result.text(length))
+    emit(result.to_json(out), as_json=as_json, text=result.text)
     return int(not result.equivalent)

@@ -167,9 +167,10 @@ def test_a_verdict_names_the_control_that_does_as_well() -> None:
     actual = [(letter_variable(), rows(0)), (variable("window", "scan"), rows(1, 2, controls=controls))]
     text = verdict(report_with(*actual))
     assert text.startswith(
-        f"The network is right after 87.50% of the letters {WHERE}, and computes perhaps, as swaps of a control are "
-        "followed too, with the window (block 1). Nothing is held that the algebra names. "
-        "Followed no more than a control: window after blocks 1–2, causal 100% [97–100], shuffled 95% [90–98]"
+        f"The network is right after 87.50% of the letters {WHERE}, and computes perhaps, "
+        "as swaps of a control are followed too, with the window (block 1). Nothing is held that the algebra "
+        "names. Followed no more than a control: "
+        "window after blocks 1–2, causal 100% [97–100], shuffled 95% [90–98]"
     )
     assert "a scan" not in text.lower()
 
@@ -243,17 +244,18 @@ REPORT = report_with(
 def test_a_verdict_begins_with_a_sentence_for_everybody() -> None:
     many = [(variable(name, "scan"), rows(number)) for number, name in enumerate("dcba", 1)]
     assert verdict(report_with(*many[::-1])).startswith(
-        f"The network is right after 87.50% of the letters {WHERE}, and computes with the d (block 1), the c (block 2)"
-        ", the b (block 3) and 1 more. "
+        f"The network is right after 87.50% of the letters {WHERE}, and computes with the d (block 1), "
+        "the c (block 2), the b (block 3) and 1 more. "
     )
     half = verdict(report_with((variable("level", "cascade"), rows(1, causal=HALF))))
     assert half.startswith(
-        f"The network is right after 87.50% of the letters {WHERE}, and computes in part with the level (block 1). "
+        f"The network is right after 87.50% of the letters {WHERE}, and computes in part "
+        "with the level (block 1). "
     )
     alike = verdict(report_with((variable("bit", "memory"), rows(1, alike=True))))
     assert alike.startswith(
-        f"The network is right after 87.50% of the letters {WHERE}, and computes with what no pair of words tells "
-        "from the state: the bit (block 1). "
+        f"The network is right after 87.50% of the letters {WHERE}, and computes with what no pair of "
+        "words tells from the state: the bit (block 1). "
     )
     both = report_with((variable("bit", "memory"), rows(1, alike=True)), (state_variable(), rows(2)))
     assert "computes with the state (block 2). State after block 2" in verdict(both)
@@ -263,8 +265,8 @@ def test_a_verdict_begins_with_a_sentence_for_everybody() -> None:
     assert text.startswith("net <of> A & B: 99.99% of the letters right in words of 8 letters\n")
     none = replace(report_with((letter_variable(), rows(0, 1))), accuracy=Share(1.0, 0.9, 1.0))
     assert verdict(none).startswith(
-        f"The network is right after every letter tried {WHERE}; no quantity of its automaton was found at work in it "
-        "(1 tried). "
+        f"The network is right after every letter tried {WHERE}; no quantity of its automaton was found at "
+        "work in it (1 tried). "
     )
 
 

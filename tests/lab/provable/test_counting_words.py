@@ -71,9 +71,11 @@ def test_the_table_of_a_compiled_network_is_that_of_its_automaton(
     monkeypatch.setattr(answers_module, "COMPILED_WORDS", letters**3)
     answers = answers_of(network)
     assert len(answers.levels(3)) == 3
-    with pytest.raises(LimitExceeded, match="all words of --length 4 are too many"):
-        answers.levels(4)
-    assert len(answers_of(network, effort=letters).levels(4)) == 4
+    assert answers.reach(4) == 3
+    assert answers_of(network, effort=letters).reach(4) == 4
+    monkeypatch.setattr(answers_module, "COMPILED_WORDS", letters - 1)
+    with pytest.raises(LimitExceeded, match="words of one letter are too many"):
+        answers_of(network).reach(4)
 
 
 @pytest.mark.parametrize("kind", ["lstm", "bos", "scratchpad"])

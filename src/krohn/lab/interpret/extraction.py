@@ -1,32 +1,38 @@
-"""The automaton that a network computes, by active learning (L*, Angluin 1987; Rivest and Schapire 1993).
+"""The automaton that a network computes on all words up to a length.
 
-First the automaton with one state for each answer is tried. If it does not agree with the network, AALpy
-learns one. Equivalence queries are exact up to a length: the answers to all words are in a table, and a
-hypothesis is compared with every entry. The empty word has no answer and counts as the start.
+The answers to all these words are run into a table, and the smallest automaton that gives them is read off
+it; no longer word is asked. The empty word has no answer and counts as the start. A network that is wrong
+here and there has no small automaton: then the best one within ``max_states`` is the answer, with the share
+of words on which it agrees and the shortest on which it does not.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from krohn.automata.observed import with_target
 from krohn.automata.quotients import difference_word
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.extras import to_install
-from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, counted
+from krohn.errors import InvalidInput, LimitExceeded, counted
+from krohn.lab.interpret.findings import Share
+from krohn.lab.interpret.smallest_machine import (
+    Levels,
+    Words,
+    machine_within,
+    share_of_words,
+    smallest_machine,
+)
 from krohn.lab.interpret.stages import Stages, stages_of_decoder
-from krohn.lab.interpret.stream_states import machine_by_states, renumber
+from krohn.lab.interpret.stream_states import machine_by_states
+from krohn.proving.by_position import GOOD, ByPosition, measure, percent
 from krohn.proving.kinds import kind_for
 from krohn.proving.word_search import in_blocks
-
-Words = npt.NDArray[np.int64]
-Levels = list[Words]
 
 MAX_WORDS = 1 << 22
 """Words of the longest level that a table may hold."""
@@ -34,6 +40,8 @@ COMPILED_WORDS = 1 << 16
 """The same for compiled networks and those of others, at effort 1."""
 LONGEST = 1 << 12
 """Most letters of a word: with a single letter there is one word of each length."""
+FRESH = 1024
+"""Words that are drawn where there are too many to run all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,14 +64,20 @@ class Answers:
     stages: Stages | None = None
     causal: bool = True
 
+    def reach(self, length: int) -> int:
+        """The largest length up to this one of which all words may be run."""
+        letters, most = self.automaton.num_letters, min(self.words, MAX_WORDS)
+        fits = (n for n in range(min(length, LONGEST), 0, -1) if n * math.log(letters) <= math.log(most))
+        reached = next(fits, 0)
+        if not reached:
+            raise LimitExceeded(
+                f"all {letters:,} words of one letter are too many for this effort: raise --effort"
+            )
+        return reached
+
     def levels(self, length: int) -> Levels:
         """The answers to all words of 1, 2, … ``length`` letters, each after its last letter, in order."""
         letters = self.automaton.num_letters
-        if length > LONGEST or letters**length > min(self.words, MAX_WORDS):
-            raise LimitExceeded(
-                f"all words of --length {length} are too many for this effort: lower --length or raise "
-                "--effort"
-            )
         got = self._all(length)
         if not self.causal:
             self._refuse_later_letters(got)
@@ -113,39 +127,52 @@ def answers_of(
 
 WAYS = ("words", "states")
 MAX_STATES = 100
-"""A network that is wrong here and there has no small automaton: learning ends at a hypothesis this large."""
+"""A network that is wrong here and there has no small automaton: none larger than this is looked for."""
 
 
 @dataclass(frozen=True)
 class Extracted:
-    """The last hypothesis.
+    """The smallest automaton, or the best of those that are small enough.
 
     Attributes:
         automaton: observations are the numbers of the network's answers.
+        length: letters of the words that were asked for.
         agrees: length up to which it agrees with the network on all words.
-        difference: a shortest word on which it disagrees; none if it agrees on all words compared.
+        difference: a shortest word on which it disagrees, of those compared; none if it agrees on all.
         mistake: a shortest word, of any length, on which it differs from the automaton of the task.
+        agreement: share of words of ``length`` letters after all of whose letters it answers as the network.
+        compared: how many words these were; all that there are if ``exact``.
+        exact: whether all words of ``length`` letters were compared; otherwise fresh random ones, and the
+            agreement has an interval.
+        by_position: how often the network agrees with the automaton of the task.
     """
 
     automaton: Semiautomaton
+    length: int
     agrees: int
     difference: tuple[int, ...] | None
     mistake: tuple[int, ...] | None
+    agreement: Share
+    compared: int
+    exact: bool
+    by_position: ByPosition
 
     @property
     def equivalent(self) -> bool:
-        """Whether it agrees with the network on all words that were compared."""
-        return self.difference is None
+        """Whether it agrees with the network on all words that were asked for."""
+        return self.exact and self.difference is None
 
-    def to_json(self, length: int, out: Path | None = None) -> dict[str, Any]:
-        """One JSON object; ``length`` is that of the longest words compared, ``out`` where it was written."""
+    def to_json(self, out: Path | None = None) -> dict[str, Any]:
+        """One JSON object; ``out`` is where the automaton was written."""
         return {
             "states": self.automaton.num_states,
             "equivalent": self.equivalent,
-            "length": length,
+            "length": self.length,
             "agrees_to": self.agrees,
             "counterexample": self._name_letters(self.difference),
+            "agreement": asdict(self.agreement) | {"words": self.compared, "exact": self.exact},
             "task": {"equivalent": self.mistake is None, "counterexample": self._name_letters(self.mistake)},
+            "by_position": self.by_position.to_json(),
             "out": None if out is None else str(out),
         }
 
@@ -153,74 +180,85 @@ class Extracted:
         names = self.automaton.letter_names
         return None if word is None else {"word": list(word), "letters": [names[letter] for letter in word]}
 
-    def text(self, length: int) -> str:
+    def text(self) -> str:
         """A few lines."""
-        payload = self.to_json(length)
+        payload = self.to_json()
         lines = [f"an automaton of {counted(payload['states'], 'state')}"]
-        if payload["equivalent"]:
-            lines.append(f"it answers as the network does on all words of up to {payload['length']} letters")
-        else:
-            shown = " ".join(payload["counterexample"]["letters"])
-            lines.append(
-                f"it answers as the network does on all words of up to {payload['agrees_to']} letters, "
-                f"but not on: {shown}"
+        alike = f"it answers as the network does on all words of up to {counted(self.agrees, 'letter')}"
+        if self.difference is not None:
+            alike += f", but not on: {' '.join(payload['counterexample']['letters'])}"
+        share, words = self.agreement, f"words of {counted(self.length, 'letter')}"
+        if not self.exact:
+            alike += (
+                f"\nof {self.compared:,} fresh {words} it agrees on {percent(share.value)} "
+                f"[{100 * share.low:.1f}–{100 * share.high:.1f}]: all are too many for this effort"
             )
+        elif self.difference is not None:
+            alike += f"\nof all {self.compared:,} {words} it agrees on {percent(share.value)}"
         mistake = payload["task"]["counterexample"]
-        if mistake is None:
-            lines.append("it is the automaton of the task, on words of every length")
-        else:
-            lines.append(f"it differs from the automaton of the task on: {' '.join(mistake['letters'])}")
-        return "\n".join(lines)
+        task = "it is the automaton of the task, on words of every length"
+        if mistake is not None:
+            task = f"it differs from the automaton of the task on: {' '.join(mistake['letters'])}"
+        known = f"the network is right, in {self.by_position.words} random words: {self.by_position.text()}"
+        return "\n".join([*lines, alike, task, known])
 
 
-def extract(answers: Answers, length: int, max_states: int = MAX_STATES, by: str = "words") -> Extracted:
-    """Learns until the hypothesis agrees with the network on all words up to ``length``, or is too large.
+def extract(
+    answers: Answers, length: int | None = None, max_states: int = MAX_STATES, by: str = "words"
+) -> Extracted:
+    """The smallest automaton that agrees with the network on all words up to ``length``.
 
-    ``by`` words it asks for answers; by states it reads clusters of a GPT-2's stream, at most ``max_states``.
+    If it has more than ``max_states`` states, the one within that is right on most words of the table. The
+    table has the words up to ``length``, or as many as effort allows; without ``length``, as many as the
+    network has 99% right. By words only answers are asked; by states clusters of a GPT-2's stream are read.
     """
     if by not in WAYS:
         raise InvalidInput(f"an automaton is extracted by words or by states; got {by!r}")
     if by == "states" and answers.stages is None:
         raise InvalidInput("states are read from the stream of a GPT-2 of transformers: extract by words")
-    if length < 1:
+    if length is not None and length < 1:
         raise InvalidInput(f"--length must be at least 1; got {length}")
-    if answers.longest is not None and length > answers.longest:
+    if answers.longest is not None and length is not None and length > answers.longest:
         raise InvalidInput(
             f"--length must be at most {answers.longest}, as the network is built; got {length}"
         )
-    levels = answers.levels(length)
-    machine = answering(answers, levels) if by == "words" else None
+    curve = measure(answers.of, answers.automaton, length if answers.longest is None else answers.longest)
+    asked = answers.reach(curve.reach(GOOD[0]) or curve.length) if length is None else length
+    levels = answers.levels(answers.reach(asked))
+    letters, start = answers.automaton.num_letters, answers.automaton.outputs[answers.automaton.start]
     if answers.stages is not None and by == "states":
-        start, letters = answers.automaton.outputs[answers.automaton.start], answers.automaton.num_letters
         machine = machine_by_states(
             answers.stages, levels, letters, start, max_states, lambda one: agreement(one, levels)
         )
-    elif machine is None or machine.num_states > max_states or first_difference(machine, levels):
-        machine = _learn(answers, levels, max_states)
+    else:
+        machine = _by_words(levels, letters, start, max_states)
     named = name_states(machine, answers.automaton)
     mistake = separating_word(with_target(named, "observation"), answers.automaton)
-    return Extracted(named, agreement(machine, levels), first_difference(machine, levels), mistake)
+    known = named, asked, agreement(machine, levels)
+    difference = first_difference(machine, levels)
+    if asked == len(levels):
+        share = share_of_words(machine, levels)
+        exact = Share(share, share, share), letters**asked, True
+        return Extracted(*known, difference, mistake, *exact, curve)
+    fresh = np.random.default_rng(len(levels)).integers(letters, size=(FRESH, asked))
+    wrong = answers.of(fresh) != np.array(machine.observe)[machine.simulate(fresh)]
+    bad = wrong.any(axis=1)
+    if difference is None and bad.any():
+        ends = np.where(bad, wrong.argmax(axis=1), asked)
+        difference = tuple(int(letter) for letter in fresh[ends.argmin(), : ends.min() + 1])
+    sampled = Share.of(int((~bad).sum()), FRESH), FRESH, False
+    return Extracted(*known, difference, mistake, *sampled, curve)
 
 
-def answering(answers: Answers, levels: Levels) -> Semiautomaton | None:
-    """The machine with one state for each answer, that of its first word; none if words are too short."""
-    letters, start = answers.automaton.num_letters, answers.automaton.outputs[answers.automaton.start]
-    first: dict[int, tuple[int, int]] = {start: (0, 0)}  # letters read, place among the words of that length
-    moves: list[list[int]] = []
-    order = [start]
-    for answer in order:  # grows during iteration
-        depth, place = first[answer]
-        if depth == len(levels):
-            return None
-        row = levels[depth][place * letters : (place + 1) * letters].tolist()
-        for letter, target in enumerate(row):
-            if target not in first:
-                first[target] = (depth + 1, place * letters + letter)
-                order.append(target)
-        moves.append(row)
-    number = {answer: place for place, answer in enumerate(order)}
-    table = [[number[target] for target in row] for row in moves]
-    return Semiautomaton(np.array(table), observe=tuple(order))
+def _by_words(levels: Levels, letters: int, start: int, most: int) -> Semiautomaton:
+    machine = smallest_machine(levels, letters, start, most)
+    if machine is None:
+        within = machine_within(levels, letters, start, most)
+        if within is None:
+            least = len({start, *(int(answer) for level in levels for answer in np.unique(level))})
+            raise InvalidInput(f"--max-states must be at least {least}, one for each answer; got {most}")
+        machine = within[0]
+    return machine
 
 
 def first_difference(machine: Semiautomaton, levels: Levels) -> tuple[int, ...] | None:
@@ -259,65 +297,3 @@ def separating_word(one: Semiautomaton, other: Semiautomaton) -> tuple[int, ...]
     if set(one.letter_names) != set(other.letter_names):
         return ()
     return difference_word(one, other, one.outputs, other.outputs, empty=False)
-
-
-def _learn(answers: Answers, levels: Levels, max_states: int) -> Semiautomaton:
-    try:
-        from aalpy import SUL, Oracle, run_Lstar
-    except ImportError as error:
-        raise MissingDependency(f"extraction needs AALpy: {to_install('extract')}") from error
-
-    class Network(SUL):  # type: ignore[misc]
-        """The network as the learner's membership oracle."""
-
-        def query(self, word: tuple[int, ...]) -> list[int]:
-            self.num_queries += 1
-            return _answers_to(answers, levels, word)
-
-        def pre(self) -> None: ...
-
-        def post(self) -> None: ...
-
-        def step(self, letter: int) -> int:
-            raise AssertionError("only whole words are asked")
-
-    class AllWords(Oracle):  # type: ignore[misc]
-        """Equivalence oracle on every word up to the length; none if the hypothesis is too large."""
-
-        def find_cex(self, hypothesis: Any) -> tuple[int, ...] | None:
-            machine = read_machine(hypothesis)
-            return None if machine.num_states > max_states else first_difference(machine, levels)
-
-    letters, network = list(range(answers.automaton.num_letters)), Network()
-    oracle = AllWords(letters, network)
-    learned = run_Lstar(
-        letters, network, oracle, automaton_type="moore", cache_and_non_det_check=False, print_level=0
-    )
-    return read_machine(learned)
-
-
-def _answers_to(answers: Answers, levels: Levels, word: tuple[int, ...]) -> list[int]:
-    """Answers after each letter of a word, from the table if it is short enough."""
-    if not word:
-        return [answers.automaton.outputs[answers.automaton.start]]
-    if len(word) > len(levels):
-        if answers.longest is not None and len(word) > answers.longest:
-            raise InvalidInput(
-                f"a query has {len(word)} letters and the network reads {answers.longest}: "
-                "lower --length or build it longer"
-            )
-        return [int(state) for state in answers.of(np.array([word]))[0]]
-    result, place = [], 0
-    for depth, letter in enumerate(word):
-        place = place * answers.automaton.num_letters + letter
-        result.append(int(levels[depth][place]))
-    return result
-
-
-def read_machine(hypothesis: Any) -> Semiautomaton:
-    """A Moore machine of AALpy's, its states in the order of their first words."""
-    number = {id(state): place for place, state in enumerate(hypothesis.states)}
-    letters = sorted(hypothesis.initial_state.transitions)
-    table = [[number[id(state.transitions[letter])] for letter in letters] for state in hypothesis.states]
-    shown = tuple(int(state.output) for state in hypothesis.states)
-    return renumber(Semiautomaton(np.array(table), number[id(hypothesis.initial_state)], observe=shown))
