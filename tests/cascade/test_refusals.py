@@ -12,10 +12,11 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import holonomy_cascade
+from krohn.cascade.image_sets import image_sets
 from krohn.cascade.known_shapes import recognise_stack
 from krohn.cascade.plan_nodes import ParallelPlan, ReachablePlan
 from krohn.cascade.plan_search import REACHABLE, PlanSearch
-from krohn.cascade.skeleton import image_sets, skeleton
+from krohn.cascade.skeleton import skeleton
 from krohn.cascade.stack import StackPlan
 from krohn.construct.decomposing import Decomposition, decompose
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded

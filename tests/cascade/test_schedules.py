@@ -11,9 +11,10 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import Budget, BudgetSpent
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, holonomy_cascade
+from krohn.cascade.image_sets import image_sets
 from krohn.cascade.merging import merge_classes, mergeable
 from krohn.cascade.plan import HolonomyPlan
-from krohn.cascade.skeleton import Skeleton, image_sets
+from krohn.cascade.skeleton import Skeleton
 
 SEEDS = range(30)
 

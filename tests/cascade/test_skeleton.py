@@ -8,7 +8,8 @@ import pytest
 from cascade.random_automata import GOLDEN, cerny, golden, random_automaton
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.cascade.skeleton import Skeleton, image_function, image_sets, skeleton
+from krohn.cascade.image_sets import image_function, image_sets
+from krohn.cascade.skeleton import Skeleton, skeleton
 from krohn.errors import LimitExceeded
 
 
@@ -109,13 +110,13 @@ def test_arrays_and_lists_find_the_same_tiles() -> None:
 def test_arrays_and_tables_list_the_same_family(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     letters = random_automaton(seed).letters
     narrow = image_sets(letters)
-    monkeypatch.setattr("krohn.cascade.skeleton.WIDE", 1)
+    monkeypatch.setattr("krohn.cascade.image_sets.WIDE", 1)
     wide = image_sets(letters)
     assert (wide.masks, wide.images, wide.number) == (narrow.masks, narrow.images, narrow.number)
 
 
 def test_the_limit_holds_for_wide_automata_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("krohn.cascade.skeleton.WIDE", 1)
+    monkeypatch.setattr("krohn.cascade.image_sets.WIDE", 1)
     with pytest.raises(LimitExceeded, match="at most 100 members"):
         skeleton(cerny(10), max_sets=100)
 

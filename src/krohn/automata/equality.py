@@ -1,12 +1,13 @@
 """Do two automata show the same after every word? Patterns are compared over the characters of both."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from krohn.automata.diagram import accepts_words
-from krohn.automata.patterns.characters import classes, name_of
+from krohn.automata.patterns.characters import Runs, classes, name_of
 from krohn.automata.quotients import difference_word
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
@@ -73,35 +74,37 @@ def compared(one: Semiautomaton, other: Semiautomaton) -> Equality:
 
 
 def _alike(one: Semiautomaton, other: Semiautomaton) -> tuple[Semiautomaton, Semiautomaton]:
-    """Both over the same letters: classes of characters, of which one that is not read leads to a sink."""
-    sets = []
-    for each in (one, other):
-        alone = all(len(name) == 1 for name in each.letter_names)
-        if not accepts_words(each) or not (each.characters or alone):
-            raise InvalidInput(
-                f"automata must have the same letters, or both be patterns; one has {_few(one)}, the other "
-                f"{_few(other)}"
-            )
-        codes = each.characters or tuple((ord(name), ord(name)) for name in each.letter_names)
-        sets.append([tuple(zip(run[::2], run[1::2], strict=True)) for run in codes])
-    parts = [(key, runs) for key, runs in classes([*sets[0], *sets[1]]).items() if key]
-    count, found = len(sets[0]), list[Semiautomaton]()
-    for each, shift, size in ((one, 0, count), (other, count, len(sets[1]))):
-        sink = each.num_states
-        held = [(key >> shift) & ((1 << size) - 1) for key, _ in parts]
-        columns = [each.table[:, key.bit_length() - 1] if key else np.full(sink, sink) for key in held]
-        found.append(
-            replace(
-                each,
-                table=np.vstack([np.array(columns).T, np.full(len(parts), sink)]),
-                state_names=(),
-                letter_names=tuple(f"{name_of(runs)}" for _, runs in parts),
-                observe=(*(each.observe or ()), 0),
-                characters=tuple(tuple(code for run in runs for code in run) for _, runs in parts),
-            )
+    """Both over the same letters: classes of characters that neither of them tells apart."""
+    mine, theirs = (_characters_of(each, one, other) for each in (one, other))
+    shared = [(holders, runs) for holders, runs in classes([*mine, *theirs]).items() if holders]
+    # Bit i of the holders is the i-th of mine, then of theirs: of each automaton at most one bit is set.
+    first = [(holders & ((1 << len(mine)) - 1)).bit_length() - 1 for holders, _ in shared]
+    second = [(holders >> len(mine)).bit_length() - 1 for holders, _ in shared]
+    names = [runs for _, runs in shared]
+    return _reading(one, first, names), _reading(other, second, names)
+
+
+def _characters_of(each: Semiautomaton, *both: Semiautomaton) -> list[Runs]:
+    """The characters of each letter of a pattern."""
+    alone = all(len(name) == 1 for name in each.letter_names)
+    if not accepts_words(each) or not (each.characters or alone):
+        first, second = (" ".join(automaton.letter_names[:8]) for automaton in both)
+        raise InvalidInput(
+            f"automata must have the same letters, or both be patterns; one has {first}, the other {second}"
         )
-    return found[0], found[1]
+    codes = each.characters or tuple((ord(name), ord(name)) for name in each.letter_names)
+    return [tuple(zip(runs[::2], runs[1::2], strict=True)) for runs in codes]
 
 
-def _few(automaton: Semiautomaton) -> str:
-    return " ".join(automaton.letter_names[:8])
+def _reading(automaton: Semiautomaton, letters: Sequence[int], runs: Sequence[Runs]) -> Semiautomaton:
+    """The pattern over other letters, by the number of its own; −1 for what it fails on, for good."""
+    fails = automaton.num_states
+    columns = [automaton.table[:, letter] if letter >= 0 else np.full(fails, fails) for letter in letters]
+    return replace(
+        automaton,
+        table=np.vstack([np.array(columns).T, np.full(len(letters), fails)]),
+        state_names=(),
+        letter_names=tuple(map(name_of, runs)),
+        observe=(*(automaton.observe or ()), 0),
+        characters=tuple(tuple(code for run in each for code in run) for each in runs),
+    )

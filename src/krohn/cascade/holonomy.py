@@ -31,7 +31,8 @@ from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import Budget, unlimited
 from krohn.cascade.covering import CoveringReport, check_covering
-from krohn.cascade.skeleton import DEFAULT_MAX_SETS, Permutation, SetClass, Skeleton, skeleton
+from krohn.cascade.image_sets import DEFAULT_MAX_SETS
+from krohn.cascade.skeleton import Permutation, SetClass, Skeleton, skeleton
 from krohn.errors import InvalidInput
 
 # A class whose group is not solvable has no plan of constant depth; it is ranked last.

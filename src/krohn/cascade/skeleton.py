@@ -1,4 +1,4 @@
-"""The skeleton of an automaton: image sets, their classes, tiles, depths and holonomy generators.
+"""The skeleton of an automaton: classes of image sets, their tiles, depths and holonomy generators.
 
 Two image sets are equivalent when each is an image of the other (one strongly connected component of
 the action); equivalent sets have equal size. A *tile* of P is a maximal member of the family strictly
@@ -10,198 +10,17 @@ non-equivalent images of equal size too. Singletons are finished: their depth is
 All sets are named by their number in the family (``masks[i]`` is the bit mask of set i, number 0 is Q).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import factorial
 
-import numpy as np
-import numpy.typing as npt
-
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.automata.graph import strong_components
-from krohn.automata.semiautomaton import Semiautomaton, Transformation
-from krohn.base.portable import Budget, BudgetSpent, unlimited
-from krohn.errors import LimitExceeded
-
-DEFAULT_MAX_SETS = 200_000
-_MOST_STATES = 30_000  # memory grows with its square: one set per state, one bit per state in a set
-_BLOCK = 6  # states in a table of images: larger tables are quicker to use, smaller ones to build
-WIDE = 200  # from this many states on, tables would take too much memory: sets are mapped as arrays
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ImageSets:
-    """The family: every image Q·w of all states, and every singleton, image or not.
-
-    The semigroup of all words is never listed: sets are few where maps are many.
-
-    Attributes:
-        masks: bit mask of each set: number 0 is Q, number 1 + q is {q}, then the rest breadth-first.
-            A single state is its own Q, number 0.
-        images: ``images[a][i]`` is the number of the set i · a.
-        number: mask → number.
-    """
-
-    masks: list[int]
-    images: list[list[int]]
-    number: dict[int, int]
-
-
-def image_sets(
-    letters: Sequence[Transformation], max_sets: int = DEFAULT_MAX_SETS, budget: Budget | None = None
-) -> ImageSets:
-    """Lists the family; stops with a one-line error when it exceeds ``max_sets`` or the budget."""
-    budget = unlimited() if budget is None else budget
-    cost = 4 + len(letters) * (1 + len(letters[0]) // WIDE)
-    allowed = budget.pieces(cost, max_sets)
-    if len(letters[0]) > _MOST_STATES:
-        raise LimitExceeded(
-            f"image sets are listed for at most {_MOST_STATES:,} states; got {len(letters[0]):,}; reduce the "
-            "automaton"
-        )
-    try:
-        family = _family(letters, allowed)
-    except LimitExceeded:
-        if allowed == max_sets:
-            raise
-        budget.spend(allowed * cost)
-        raise BudgetSpent("the family of image sets takes more work than is left; raise --effort") from None
-    budget.spend(min(len(family.masks), allowed) * cost)
-    return family
-
-
-def _family(letters: Sequence[Transformation], max_sets: int) -> ImageSets:
-    """Breadth-first closure of Q and the singletons under the letters; the list of masks is its own queue."""
-    num_states = len(letters[0])
-    full = (1 << num_states) - 1
-    if num_states == 1:
-        return ImageSets([full], [[0] for _ in letters], {full: 0})
-    masks = [full, *[1 << state for state in range(num_states)]]
-    number = dict(zip(masks, range(num_states + 1), strict=True))
-    images: list[list[int]] = []
-    for letter in letters:
-        image = sum([1 << state for state in set(letter)])
-        if number.setdefault(image, len(masks)) == len(masks):
-            masks.append(image)
-        images.append([number[image], *[1 + state for state in letter]])
-    # Singletons lead to singletons: only larger sets are mapped from here on.
-    count = len(masks)
-    position = num_states + 1
-    functions: list[tuple[Callable[[int], int], Callable[[int], None]]] = []
-    if position < count:
-        functions = [(image_function(a), row.append) for a, row in zip(letters, images, strict=True)]
-    while position < count <= max_sets:
-        mask = masks[position]
-        position += 1
-        for function, append in functions:
-            image = function(mask)
-            known = number.get(image)
-            if known is None:
-                known = number[image] = count
-                masks.append(image)
-                count += 1
-            append(known)
-    if position == count:
-        return ImageSets(masks, images, number)
-    raise LimitExceeded(
-        f"the family of image sets must have at most {max_sets} members; {count} were reached and there "
-        "are more; raise --effort (effort= in Python) or reduce the automaton"
-    )
-
-
-def image_function(letter: Transformation) -> Callable[[int], int]:
-    """The action of a letter on masks: a union of table entries, one table per block of states."""
-    size = len(letter)
-    if size > WIDE:
-        return _wide_image_function(letter)
-    tables = [_block_table(letter[start : start + _BLOCK]) for start in range(0, size, _BLOCK)]
-    low = (1 << _BLOCK) - 1
-
-    def image(mask: int) -> int:
-        result = 0
-        for table in tables:
-            result |= table[mask & low]
-            mask >>= _BLOCK
-        return result
-
-    return image
-
-
-def _wide_image_function(letter: Transformation) -> Callable[[int], int]:
-    targets = np.array(letter, dtype=np.intp)
-    size = len(letter)
-    num_bytes = (size + 7) // 8
-
-    def image(mask: int) -> int:
-        packed = np.frombuffer(mask.to_bytes(num_bytes, "little"), dtype=np.uint8)
-        hit = np.zeros(size, dtype=np.uint8)
-        hit[targets[np.flatnonzero(np.unpackbits(packed, count=size, bitorder="little"))]] = 1
-        return int.from_bytes(np.packbits(hit, bitorder="little").tobytes(), "little")
-
-    return image
-
-
-def _block_table(targets: Sequence[int]) -> list[int]:
-    """The images of all sets of a block: entry m is the union of the targets of the states in m."""
-    table = [0]
-    for target in targets:
-        table += [entry | 1 << target for entry in table]
-    return table
-
-
-# Below this many sets a list comprehension beats the fixed cost of array calls.
-_ARRAY_THRESHOLD = 600
-_WORD = 64
-
-
-class TileSearch:
-    """The sets of more than one state by decreasing size, searched one representative at a time.
-
-    Every single state is in the family, so the states that no larger tile covers are tiles themselves.
-    """
-
-    def __init__(self, masks: Sequence[int], number: dict[int, int]) -> None:
-        self._number = number
-        self._full = masks[0]
-        self._sorted = sorted(masks[masks[0].bit_length() + 1 :], key=int.bit_count, reverse=True)
-        # size -> first position of a smaller set
-        self._start = {mask.bit_count(): position for position, mask in enumerate(self._sorted, 1)}
-        self._array: npt.NDArray[np.uint64] | None = None
-        if len(masks) > _ARRAY_THRESHOLD and self._full.bit_length() <= _WORD:
-            self._array = np.array(self._sorted, dtype=np.uint64)
-
-    def tiles_of(self, whole: int) -> tuple[int, ...]:
-        """Numbers of the tiles of a set given by its mask, largest first, then in breadth-first order."""
-        size = whole.bit_count()
-        if size == 2:  # its two states; {q} is set number 1 + q
-            return ((whole & -whole).bit_length(), whole.bit_length())
-        # By decreasing size: the first is inside no other, so it is a tile, and those inside it are none.
-        candidates = self._inside(whole, size)
-        if not candidates and whole == self._full:
-            return tuple(range(1, size + 1))
-        tiles: list[int] = []
-        left = whole
-        while candidates:
-            largest = candidates[0]
-            tiles.append(self._number[largest])
-            outside = ~largest
-            left &= outside
-            candidates = [mask for mask in candidates if mask & outside]
-        while left:
-            tiles.append((left & -left).bit_length())
-            left &= left - 1
-        return tuple(tiles)
-
-    def _inside(self, whole: int, size: int) -> list[int]:
-        start = self._start.get(size, 0)  # no other set has the size of Q
-        outside = ~whole
-        if self._array is None:
-            return [mask for mask in self._sorted[start:] if not mask & outside]
-        rest = self._array[start:]
-        inside: list[int] = rest[rest & np.uint64(outside & (1 << _WORD) - 1) == 0].tolist()
-        return inside
-
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.portable import Budget, unlimited
+from krohn.cascade.image_sets import DEFAULT_MAX_SETS, ImageSets, image_sets
+from krohn.cascade.tile_search import TileSearch
 
 Permutation = tuple[int, ...]
 Origin = tuple[int, int] | None

@@ -1,4 +1,9 @@
-"""Smaller automata inside an automaton: fibres and completions."""
+"""A congruence as two automata: that of its blocks, and one inside all blocks that they drive.
+
+The states of a block get *places*, so that inside each block a letter is a map of places. Such a map is
+partial: blocks have different sizes, and a letter may lead out of what is looked at. It is completed in the
+way that makes the least of it, a constant or a permutation where it can be.
+"""
 
 from collections.abc import Sequence
 
@@ -23,21 +28,35 @@ def block_labels(automaton: Semiautomaton, blocks: Partition) -> tuple[int, ...]
             continue
         _number(members[root], members[root], labels)
         queue = [root]
-        for block in queue:
+        for block in queue:  # grows during iteration
             sources = sorted(members[block], key=labels.__getitem__)
             for letter in automaton.letters:
                 images = [letter[state] for state in sources]
-                target = members[blocks[images[0]]]
-                if len(set(images)) < len(images) or all(labels[state] >= 0 for state in target):
-                    continue
-                if all(labels[state] < 0 for state in target):
-                    queue.append(blocks[images[0]])
-                    for state, image in zip(sources, images, strict=True):
-                        labels[image] = labels[state]
-                _number(images, target, labels)
+                queue += _carry(sources, images, members[blocks[images[0]]], blocks, labels)
         for block in queue:
             _number(members[block], members[block], labels)
     return tuple(labels)
+
+
+def _carry(
+    sources: Sequence[int],
+    images: Sequence[int],
+    target: Sequence[int],
+    blocks: Partition,
+    labels: list[int],
+) -> list[int]:
+    """Places the images of a block in their block ``target``; that block, if it had no places before.
+
+    A letter that is not injective, or leads to a block whose states all have places, changes nothing.
+    """
+    fresh = all(labels[state] < 0 for state in target)
+    if len(set(images)) < len(images) or all(labels[state] >= 0 for state in target):
+        return []
+    if fresh:
+        for state, image in zip(sources, images, strict=True):
+            labels[image] = labels[state]
+    _number(images, target, labels)
+    return [blocks[images[0]]] if fresh else []
 
 
 def _number(states: Sequence[int], block: Sequence[int], labels: list[int]) -> None:

@@ -18,10 +18,10 @@ from krohn.base.portable import Budget
 from krohn.base.typed import plainly
 from krohn.cascade.cascade_data import plan_as_dict
 from krohn.cascade.holonomy import UNSOLVABLE_LAYERS, Cascade, holonomy_cascade
+from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.picture import cascade_picture
 from krohn.cascade.plan import Component, Coordinates, HolonomyPlan, Plan, States, Words
 from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_cascade
-from krohn.cascade.skeleton import DEFAULT_MAX_SETS
 from krohn.construct.compiling import built_plans, shallower, shallowest
 from krohn.construct.request import DEFAULT_EFFORT, Proposal, Request
 from krohn.errors import Unsupported, counted
