@@ -19,7 +19,8 @@ from krohn.construct.features.event_features import (
     stands_after,
 )
 from krohn.construct.features.event_layers import EventLayers, coarsest, event_plan, event_proposals
-from krohn.construct.features.events import BEGIN, event_machine
+from krohn.automata.suffixes import BEGIN
+from krohn.construct.features.events import event_machine
 from krohn.construct.features.plans import merged_letters
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import Unsupported

@@ -250,7 +250,10 @@ class Sum:
 
 @dataclass(frozen=True)
 class Back:
-    """Copies from a fixed distance back: states hold the last values, and the counts since then."""
+    """Copies from a fixed distance back: states hold the last values, and the counts since then.
+
+    A state may leave a value open.
+    """
 
     query_of: Integers
     key_of: Integers
@@ -495,9 +498,10 @@ def _sum(payload: Payload) -> Sum:
 
 
 def _back(payload: Payload) -> Back:
-    distance, held = _whole(payload, "distance", 0, MAX_ENTRIES), _integers(payload, "held", 2)
+    distance, held = _whole(payload, "distance", 0, MAX_ENTRIES), _integers(payload, "held", 2, UNKNOWN)
     offset = _integers(payload, "offset", 3, -MAX_NUMBER)
     require(held.shape[1] == distance and offset.shape[:2] == held.shape, "witness: delay line")
+    require(held != EMPTY, "witness: delay line")
     return Back(*_groups(payload), _integers(payload, "value_of", 1), distance, held, offset)
 
 

@@ -150,16 +150,13 @@ def fits(network: Network, automaton: Automaton) -> bool:
 def leaders_of(network: Network, automaton: Automaton) -> Integers:
     """The first letter of each class."""
     rows = np.concatenate([network.embedding, automaton.table.T.astype(np.float64)], axis=1)
-    out: Integers = np.sort(np.unique(distinct(rows)[1], return_index=True)[1])
-    return out
+    return np.sort(np.unique(distinct(rows)[1], return_index=True)[1])
 
 
 def joined(network: Network, automaton: Automaton, leaders: Integers) -> tuple[Network, Automaton]:
     """Both with these letters alone."""
-    return (
-        replace(network, embedding=network.embedding[leaders]),
-        replace(automaton, table=automaton.table[:, leaders]),
-    )
+    fewer = replace(automaton, table=automaton.table[:, leaders])
+    return replace(network, embedding=network.embedding[leaders]), fewer
 
 
 # Rule: the embedding.

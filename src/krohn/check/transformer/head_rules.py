@@ -342,9 +342,11 @@ def lead_back(look: Look, distance: int) -> Lead:
 # Rule: a head that looks back.
 # Hypotheses: at every letter the position ``distance`` back, or the first one, is visible and leads, whatever
 # the classes are; state 0 holds the values of the last paddings, and each letter shifts the line of values
-# and adds its steps to their offsets.
-# Conclusion: at (state, letter) the head writes the value at the end of the line, less its counters' offset.
-# Why: the line holds what stands there, by induction over letters; the lead says that it is copied.
+# and adds its steps to their offsets. A state may leave values open, if values carry no counters.
+# Conclusion: at (state, letter) the head writes the value at the end of the line, less its counters' offset;
+# some value, where that is open.
+# Why: the line holds what stands there, by induction over letters; the lead says that it is copied. What is
+# left open stays open: less is claimed, and the hull of all values holds each.
 def look_back(look: Look, rule: Back, new: Lifted, output: Array) -> Part:
     """The head copies from ``distance`` back: every state holds the values of the last positions."""
     k, value_of = rule.distance, _grouping(rule.value_of, look.moment.classes + look.tau)
@@ -353,7 +355,9 @@ def look_back(look: Look, rule: Back, new: Lifted, output: Array) -> Part:
     require((rule.held <= value_of.max()).all() and k <= look.tau + look.length, "witness: delay line")
     # Before the first letter the line holds the last paddings, and position 0 again and again before them.
     first = [value_of[look.moment.classes + max(look.tau - 1 - n, 0)] for n in range(k)]
-    require(rule.held[0] == np.array(first, dtype=np.int64), "witness: what padding leaves in the delay line")
+    gone = rule.held == UNKNOWN
+    require(gone[0] | (rule.held[0] == first), "witness: what padding leaves in the delay line")
+    require(not gone.any() or not look.carries.any(), "witness: an open value that carries counters")
     # The value copied has the counters of then, those of now less the offset. At padding they were 0.
     require(rule.offset[0] == 0, "witness: offsets")
     own, follow = new.own, new.step.follow
@@ -362,12 +366,15 @@ def look_back(look: Look, rule: Back, new: Lifted, output: Array) -> Part:
     )
     nothing = np.zeros((*own.shape, 1, counters), dtype=np.int64)
     far = np.concatenate([nothing, rule.offset[:, None] + new.steps[:, :, None]], axis=2)
-    shifted = (rule.held[follow] == now[..., :k]).all(axis=2)
+    shifted = ((rule.held[follow] == now[..., :k]) | gone[follow]).all(axis=2)
     counted = (rule.offset[follow] == far[:, :, :k])[..., look.carries].all(axis=(2, 3))
     require((shifted & counted)[new.moves], "witness: the delay line does not move along")
     lead = lead_back(look, k)
     values, carried, rest = look.deliver(value_of, lead, output)
-    return Part(values, now[..., k], far[:, :, k], carried, rest)
+    every = values.part.over(0).reshape(1, -1)
+    values = Box(join([values.part, every]), values.beyond.reshape(-1, every.lo.size).max(axis=0))
+    number = np.where(now[..., k] == UNKNOWN, len(values.part) - 1, now[..., k])
+    return Part(values, number, far[:, :, k], carried, rest)
 
 
 # Rule: a head that remembers.

@@ -256,6 +256,7 @@ class Strand:
     inputs: Integers
     outputs: Integers
     place: Integers  # among the inputs, of each output that is kept
+    units: tuple[Flags, ...]  # layer by layer, inputs and outputs included: the units that it has
     first: int = 0
     last: int | None = None
 
@@ -269,8 +270,14 @@ class Strand:
     @property
     def entries(self) -> tuple[int, int]:
         """Entries of the largest affine form, and of all forms together, for one row and its inputs."""
-        widths = [(1 + len(self.inputs)) * len(bias) for bias in self.layer.biases]
-        return max(1, *widths), sum(widths)
+        return entries_of(self.units)
+
+
+def entries_of(units: Sequence[Flags]) -> tuple[int, int]:
+    """Entries of the largest affine form over the inputs, and of all forms together."""
+    inputs, *widths = (int(np.count_nonzero(flags)) for flags in units)
+    entries = [(1 + inputs) * width for width in widths]
+    return max(1, *entries), sum(entries)
 
 
 def untouched(layer: Layer) -> Flags:
@@ -321,7 +328,7 @@ def strand_to(mlp: Mlp, ends: Integers, first: int = 0, last: int | None = None)
     place = np.where(keep > 0, np.searchsorted(inputs, outputs), 0)
     parts = tuple(weights), tuple(biases), tuple(sine)
     made = Layer((), *parts, np.ones(len(inputs)), keep, gain_mlp=layer.gain_mlp)
-    return Strand(made, norm if first else norm[inputs], inputs, outputs, place, first, last)
+    return Strand(made, norm if first else norm[inputs], inputs, outputs, place, tuple(units), first, last)
 
 
 @dataclass(frozen=True)
@@ -462,18 +469,20 @@ class Block:
 
     def gathered(self, mlp: Mlp, found: list[Strand]) -> list[Strand]:
         """Joins strands that have the same rows, where this is less work because they share units."""
-        made: list[Strand] = []
+        made: list[tuple[Strand, Flags]] = []
         for strand in sorted(found, key=lambda one: -one.entries[1]):
-            for at, other in enumerate(made):
-                if (self.counters_of(other) == self.counters_of(strand)).all():
-                    both = strand_to(mlp, np.union1d(other.outputs, strand.outputs))
-                    (most, work), apart = both.entries, (other, strand)
+            read = self.counters_of(strand)
+            for at, (other, counters) in enumerate(made):
+                if (counters == read).all():
+                    # What outputs depend on together is what they depend on one by one.
+                    units = [one | two for one, two in zip(other.units, strand.units, strict=True)]
+                    (most, work), apart = entries_of(units), (other, strand)
                     if most <= MOST_HELD and work <= sum(one.entries[1] for one in apart):
-                        made[at] = both
+                        made[at] = strand_to(mlp, np.union1d(other.outputs, strand.outputs)), read
                         break
             else:
-                made.append(strand)
-        return made
+                made.append((strand, read))
+        return [strand for strand, _ in made]
 
     def run(self, strand: Strand) -> tuple[Integers, Real]:
         """The outputs of a strand, run on all its rows, position codes included."""

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.suffixes import BEGIN, Word
 from krohn.base.portable import Budget, BudgetSpent
 from krohn.construct.features.cheapest_set import finish_rows
 from krohn.construct.features.event_features import (
@@ -24,7 +25,7 @@ from krohn.construct.features.event_features import (
     at_least,
 )
 from krohn.construct.features.event_search import explore, few_features
-from krohn.construct.features.events import BEGIN, EventMachine, Integers, Word, event_machine
+from krohn.construct.features.events import EventMachine, Integers, event_machine
 from krohn.construct.features.plans import merged_letters
 from krohn.construct.request import Proposal, Request
 from krohn.construct.tight.draft import ProgramDraft

@@ -21,37 +21,17 @@ import numpy.typing as npt
 from krohn.automata.graph import strong_components
 from krohn.automata.quotients import component_numbers, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.suffixes import BEGIN, Contexts, Word, follow_contexts
 from krohn.base.portable import Budget
 from krohn.errors import LimitExceeded, Unsupported
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-Word = tuple[int, ...]
-
-BEGIN = -1
-"""Stands before the first letter of a word."""
 MOST_LETTERS, MOST_CONTEXTS, MOST_PAIRS = 12, 4_000, 60_000
 """Letters of a context; nodes of the tree of contexts; pairs (state, context)."""
 MOST_MERGES = 200
 ENTRY = 0.05
 """Units of work for an entry of an array."""
-
-
-@dataclass(frozen=True, eq=False)
-class Contexts:
-    """The contexts, and the machine that follows them.
-
-    ``after[node, letter]`` is the next node, ``of[node]`` the number of its context; node 0 is the start.
-    """
-
-    words: tuple[Word, ...]
-    after: Integers
-    of: Integers
-
-    @property
-    def longest(self) -> int:
-        """The letters of the longest context."""
-        return max(map(len, self.words))
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,31 +243,6 @@ def _leads(after: dict[int, set[int]], sources: set[int], target: int) -> bool:
             seen.add(node)
             todo += after.get(node, ())
     return target in seen
-
-
-def follow_contexts(words: tuple[Word, ...], letters: int, tier: Sequence[int]) -> Contexts:
-    """The machine that keeps the longest suffix that may become a context (Aho and Corasick)."""
-    nodes = sorted({word[:end] for word in words for end in range(len(word) + 1)}, key=lambda w: (len(w), w))
-    number = {word: index for index, word in enumerate(nodes)}
-    after = np.zeros((len(nodes), letters), dtype=np.int64)
-    shorter, of = [0] * len(nodes), [-1] * len(nodes)
-    known = {word: index for index, word in enumerate(words)}
-    for index, word in enumerate(nodes):
-        if word:
-            last = word[-1]
-            parent = number[word[:-1]]
-            # The longest proper suffix is found one letter before; BEGIN never comes again.
-            shorter[index] = 0 if last == BEGIN or not parent else int(after[shorter[parent], last])
-        after[index] = after[shorter[index]] if word else 0
-        for letter in tier:
-            after[index, letter] = number.get((*word, letter), after[index, letter])
-        of[index] = known.get(word, of[shorter[index]] if word else -1)
-    rest = [letter for letter in range(letters) if letter not in tier]
-    after[:, rest] = np.arange(len(nodes))[:, None]
-    start = number.get((BEGIN,), 0)
-    swap = np.arange(len(nodes))
-    swap[[0, start]] = start, 0
-    return Contexts(words, swap[after][swap], np.array(of, dtype=np.int64)[swap])
 
 
 def _machine(

@@ -50,6 +50,7 @@ from krohn.proving.witness.machines import (
     middle,
     tabulate_step,
 )
+from krohn.proving.witness.suffixes import suffix_step
 
 
 def checkable(network: Transformer, automaton: Semiautomaton) -> tuple[Network, Automaton]:
@@ -91,7 +92,7 @@ def walk_through(walk: "WitnessWalk", *, choices: bool = True) -> None:
             if 2 * number < walk.done:
                 continue
             with inside(f"layer {number + 1}", number + 1):
-                walk.take(attention_step(walk.moment, layer), moment=True)
+                walk.take(attention_step(walk.moment, layer, live[2 * number + 2]), moment=True)
                 walk.take(merge_alike(walk.moment, live[2 * number + 1]))
                 step = tabulate_step(walk.moment, layer, walk.setting.budget, choices=choices)
                 walk.guessed |= step.lift.follow.shape[1] > walk.moment.machine.follow.shape[1]
@@ -392,9 +393,15 @@ class MemoryMachine:
         return self.at + self.number * (1 + len(self.counters))
 
 
-def attention_step(moment: Moment, layer: Layer) -> Attention:
-    """Rules for all heads, and the machine that holds what they remember."""
+def attention_step(moment: Moment, layer: Layer, live: Flags) -> Attention:
+    """Rules for all heads, and the machine that holds what they remember.
+
+    ``live`` are the channels that something reads after the MLP.
+    """
     rules = [rule_of(moment, head) for head in layer.heads]
+    short = suffix_step(moment, layer, rules, live)
+    if short is not None:
+        return short
     memories, start = _memories(moment, layer, rules)
     # Columns of a row: the old state, the cells of each head with the counts since, then orders of positions.
     pairs, at = _pairs(moment, layer, rules), len(start)
