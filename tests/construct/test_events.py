@@ -9,6 +9,7 @@ import pytest
 from construct.small_automata import assert_simulates
 from krohn.automata.quotients import minimize
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.automata.suffixes import BEGIN
 from krohn.base.portable import Budget
 from krohn.construct.compiling import find_accepted, make_request
 from krohn.construct.features.event_features import (
@@ -19,7 +20,6 @@ from krohn.construct.features.event_features import (
     stands_after,
 )
 from krohn.construct.features.event_layers import EventLayers, coarsest, event_plan, event_proposals
-from krohn.automata.suffixes import BEGIN
 from krohn.construct.features.events import event_machine
 from krohn.construct.features.plans import merged_letters
 from krohn.construct.tight.draft import ProgramDraft
