@@ -19,6 +19,7 @@ from krohn.network.compiled import load as load_compiled
 from krohn.paper.threshold_circuit import threshold_circuit
 from krohn.paper.threshold_gates import Circuit
 from krohn.proving.kinds import Forward, kind_for, read_network
+from krohn.recurrent.looped_network import LoopedNetwork, LoopedReport
 from krohn.recurrent.recurrent_network import RecurrentNetwork, RecurrentReport
 
 if TYPE_CHECKING:
@@ -34,17 +35,19 @@ if TYPE_CHECKING:
     from krohn.network.meaning import MeaningView
     from krohn.paper.barrington import BarringtonProgram
 
-    Loaded = CompiledNetwork | RecurrentNetwork | ExportedNetwork | TrainedNetwork
+    Loaded = CompiledNetwork | RecurrentNetwork | LoopedNetwork | ExportedNetwork | TrainedNetwork
 
 Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""
 
 
 @plainly
-def save(network: CompiledNetwork | RecurrentNetwork, directory: str | Path) -> None:
-    """Writes a compiled Transformer or a recurrent network to a directory."""
-    if not isinstance(network, CompiledNetwork | RecurrentNetwork):
-        raise InvalidInput(f"save writes a compiled or a recurrent network; got {type(network).__name__}")
+def save(network: CompiledNetwork | RecurrentNetwork | LoopedNetwork, directory: str | Path) -> None:
+    """Writes a compiled Transformer, a recurrent or a looped network to a directory."""
+    if not isinstance(network, CompiledNetwork | RecurrentNetwork | LoopedNetwork):
+        raise InvalidInput(
+            f"save writes a compiled, a recurrent or a looped network; got {type(network).__name__}"
+        )
     network.save(directory)
 
 
@@ -128,13 +131,17 @@ def explain(network: Network, word: Word | None = None) -> "Explanation | Meanin
 
 
 def report(
-    network: CompiledNetwork | RecurrentNetwork, dtype: str | None = None, architecture: str | None = None
-) -> "CompileReport | RecurrentReport":
+    network: CompiledNetwork | RecurrentNetwork | LoopedNetwork,
+    dtype: str | None = None,
+    architecture: str | None = None,
+) -> "CompileReport | RecurrentReport | LoopedReport":
     """What ``krohn compile`` prints about a network: ``text()``, ``to_json()`` and ``notes``.
 
     Bounds on the depth of a Transformer are for ``dtype``; ``architecture`` is what a recurrent network was
     asked for as, if that is another name.
     """
+    if isinstance(network, LoopedNetwork):
+        return LoopedReport(network)
     if isinstance(network, RecurrentNetwork):
         return RecurrentReport(network, architecture or network.cell.kind)
     from krohn.construct.compile_report import CompileReport

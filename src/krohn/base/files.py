@@ -251,7 +251,8 @@ def _umask() -> int:
     return mask
 
 
-COMPILED, RECURRENT, EXPORT, TRAINED = "compiled", "recurrent", "export", "trained"
+COMPILED, RECURRENT, LOOPED = "compiled", "recurrent", "looped"
+EXPORT, TRAINED = "export", "trained"
 STOCK = "stock"
 CALLABLE = "callable"
 """What was brought as a function: it has no folder, and runs in whatever type it computes in."""
@@ -260,6 +261,7 @@ STOCK_FILES = ("config.json", "model.safetensors")
 KEYS = {
     COMPILED: "krohn.json",
     RECURRENT: "recurrent.json",
+    LOOPED: "looped.json",
     EXPORT: "export.json",
     TRAINED: "weights.safetensors",
 }
@@ -269,6 +271,7 @@ _PARTS = {*KEYS.values(), "model.safetensors", "automaton.json", "meaning.json",
 CONTENTS = {
     COMPILED: "a compiled network",
     RECURRENT: "a recurrent network",
+    LOOPED: "a looped network",
     EXPORT: "an export",
     TRAINED: "a training run",
     STOCK: "a GPT-2 saved by transformers",
@@ -276,6 +279,7 @@ CONTENTS = {
 WRITERS = {
     COMPILED: "krohn compile",
     RECURRENT: "krohn compile --architecture",
+    LOOPED: "krohn compile --architecture looped",
     EXPORT: "krohn export",
     TRAINED: "krohn train",
     STOCK: "save_pretrained",

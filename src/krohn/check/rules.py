@@ -15,12 +15,14 @@ from krohn.check.certificate import RENEW, Certificate
 from krohn.check.claim import ALL, ANY, CHUNKS, ORDERS, Claim
 from krohn.check.files.folders import (
     COMPILED,
+    LOOPED,
     MODEL,
     RECURRENT,
     STOCK,
     TRAINED,
     Net,
     read_compiled,
+    read_looped,
     read_recurrent,
     read_trained,
     short,
@@ -164,7 +166,7 @@ def unanswered(
 
 def longest(net: Net) -> int | None:
     """The length of the longest words that the network reads; ``None`` if it reads words of every length."""
-    if net.kind in (RECURRENT, TRAINED):
+    if net.kind in (RECURRENT, LOOPED, TRAINED):
         return None
     if net.kind == STOCK:  # built for no length: its words are listed as far as the claim says
         return 1
@@ -259,7 +261,7 @@ RULES: dict[str, RuleSet] = {
     "transformer": RuleSet(1, (COMPILED, "gpt2"), _of_transformers, _transformer),
     "words": RuleSet(1, (STOCK, "gpt2"), _of_words, _words),
     **{name: _recurrent(name) for name in ("closure", "balls", "boxes")},
-    "codes": RuleSet(1, (TRAINED,), _of_codes, _codes),
+    "codes": RuleSet(1, (LOOPED, TRAINED), _of_codes, _codes),
 }
 """Rule sets, by their names in certificates."""
 
@@ -279,6 +281,7 @@ def _read_stock(folder: Path, tokens: Mapping[str, Any] | None) -> Net:
 READERS: dict[str, Callable[[Path, Choice], Net]] = {
     "krohn.json": lambda folder, _: read_compiled(folder),
     "recurrent.json": lambda folder, _: read_recurrent(folder),
+    "looped.json": lambda folder, _: read_looped(folder),
     "export.json": lambda folder, _: _read_export(folder),
     "weights.safetensors": lambda folder, choice: read_trained(folder, choice.replicate),
     MODEL: lambda folder, choice: _read_stock(folder, choice.tokens),

@@ -18,9 +18,12 @@ from krohn.cli.output import emit, json_option, note
 )
 @click.option(
     "--architecture",
-    type=click.Choice(["transformer", "deltaproduct", "deltanet", "diagonal", "rankone", "lstm", "gru"]),
+    type=click.Choice(
+        ["transformer", "deltaproduct", "deltanet", "diagonal", "rankone", "lstm", "gru", "looped"]
+    ),
     default="transformer",
-    help="Recurrent ones read words of every length; deltanet is deltaproduct with one step for each letter.",
+    help="Recurrent ones read words of every length; deltanet is deltaproduct with one step for each letter; "
+    "looped is one block of a Transformer for all loops, ⌈log₂ T⌉ for T letters.",
 )
 @choice("method", "How to build it; auto: the best of scan, cascade and features.", default="auto")
 @click.option("--out", type=FOLDER, help="Directory to write; a network in it is replaced, other files stay.")
@@ -67,7 +70,7 @@ def command(
     network = krohn.compile(automaton, length, architecture=architecture, out=out, **options)
     report = krohn.report(network, options.get("dtype"), architecture)
     if out is not None:
-        meaning = "krohn.json" if architecture == "transformer" else "recurrent.json"
+        meaning = {"transformer": "krohn.json", "looped": "looped.json"}.get(architecture, "recurrent.json")
         note(f"written: {out / 'model.safetensors'}, {out / meaning}")
     for text in report.notes:
         note(text)

@@ -9,7 +9,15 @@ import krohn
 from krohn.cli.options import PATH, SPEC, TOKENS, FloatType, NetworkFolder, device, effort
 from krohn.cli.output import emit, json_option, note
 
-OWN = ("krohn.json", "recurrent.json", "config.json", "export.json", "automaton.json", "result.json")
+OWN = (
+    "krohn.json",
+    "recurrent.json",
+    "looped.json",
+    "config.json",
+    "export.json",
+    "automaton.json",
+    "result.json",
+)
 """Files of a network, beside its tensors, that a certificate must not replace."""
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 from krohn.automata.observed import with_target
 from krohn.automata.quotients import minimize
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.files import COMPILED, KEYS, RECURRENT, Folder
+from krohn.base.files import COMPILED, KEYS, LOOPED, RECURRENT, Folder
 from krohn.base.plugins import Plugins, instance_of
 from krohn.base.portable import FLOATS, Budget
 from krohn.base.typed import plainly
@@ -49,6 +49,7 @@ from krohn.network.transformer import Transformer
 from krohn.proving.attempts import attempt
 
 if TYPE_CHECKING:
+    from krohn.recurrent.looped_network import LoopedNetwork
     from krohn.recurrent.recurrent_network import RecurrentNetwork
 
 
@@ -397,7 +398,7 @@ PRINTED: dict[str, Callable[[Request], CompiledNetwork]] = {
 """The paper's own constructions, corrected."""
 
 
-Written = TypeVar("Written", CompiledNetwork, "RecurrentNetwork")
+Written = TypeVar("Written", CompiledNetwork, "RecurrentNetwork", "LoopedNetwork")
 FORMATS = ("float32", "float64")
 """Where a proof is sought, in this order, unless a request names a format."""
 WORK, SHARE = 1.6e9, 6e8
@@ -423,7 +424,7 @@ def compile(
 @overload
 def compile(
     automaton: AutomatonLike, length: None = ..., *, architecture: str, out: str | Path | None = ...
-) -> "RecurrentNetwork": ...
+) -> "RecurrentNetwork | LoopedNetwork": ...
 
 
 @plainly
@@ -435,7 +436,7 @@ def compile(
     unproved: bool = False,
     out: str | Path | None = None,
     **options: Any,
-) -> "CompiledNetwork | RecurrentNetwork":
+) -> "CompiledNetwork | RecurrentNetwork | LoopedNetwork":
     """A network that outputs the states of ``automaton``: ``compile("S4", 64)``.
 
     Of the Transformers that the checker accepts in float32 it is the one of least depth, then of the fewest
@@ -445,8 +446,8 @@ def compile(
     Args:
         automaton: what to simulate, from its own start state: an object, a name or a file.
         length: the longest word of a Transformer; recurrent networks read words of every length.
-        architecture: ``transformer``, ``deltaproduct``, ``deltanet``, ``diagonal``, ``rankone``, ``lstm``
-            or ``gru``.
+        architecture: ``transformer``, ``deltaproduct``, ``deltanet``, ``diagonal``, ``rankone``, ``lstm``,
+            ``gru`` or ``looped``.
         unproved: take a Transformer of least depth without asking the checker.
         out: a directory to write it to, refused before the work if it holds something else.
         options: of a Transformer: ``method`` (auto, cascade, features, wide, scan,
@@ -460,16 +461,22 @@ def compile(
         request = make_request(automaton, length, **options)
         _check_target(out, COMPILED)
         return _write(build(request) if unproved else find_accepted(request), out)
+    from krohn.recurrent.looped_network import LoopedNetwork
+    from krohn.recurrent.looped_weights import looped, model_of
     from krohn.recurrent.recurrent_network import RecurrentNetwork
     from krohn.recurrent.recurrent_weights import WEIGHTS
 
-    if architecture not in WEIGHTS:
-        known = ", ".join(["transformer", *WEIGHTS])
+    if architecture not in (*WEIGHTS, LOOPED):
+        known = ", ".join(["transformer", *WEIGHTS, LOOPED])
         raise UnknownName(f"the architecture must be one of {known}; got {architecture!r:.40}")
     given = [*(["length"] if length is not None else []), *(["unproved"] if unproved else []), *options]
     if given:
         raise InvalidInput(f"{given[0]} is for Transformers; a recurrent network reads words of every length")
     meant = as_automaton(automaton)
+    if architecture == LOOPED:
+        _check_target(out, LOOPED)
+        tensors = looped(meant)
+        return _write(LoopedNetwork(tensors, model_of(tensors), meant), out)
     _check_target(out, RECURRENT)
     return _write(RecurrentNetwork(WEIGHTS[architecture](meant), meant), out)
 

@@ -23,6 +23,7 @@ from krohn.base.files import (
     COMPILED,
     CONTENTS,
     EXPORT,
+    LOOPED,
     RECURRENT,
     STOCK,
     TRAINED,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from krohn.network.meaning import MeaningView
     from krohn.proving.claims import Question
     from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
+    from krohn.recurrent.looped_network import LoopedNetwork
     from krohn.recurrent.recurrent_network import RecurrentNetwork
 
 Forward = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.int64]]
@@ -324,6 +326,33 @@ class Recurrent(_Own):
         return stored_network(folder), lambda automaton: run_all(cell, automaton)
 
 
+class Looped(_Own):
+    """One block for all loops, with codes, that ``krohn compile --architecture looped`` makes."""
+
+    name = LOOPED
+
+    def holds_object(self, given: object) -> bool:
+        from krohn.recurrent.looped_network import LoopedNetwork
+
+        return isinstance(given, LoopedNetwork)
+
+    def read(self, folder: Path, device: str) -> "LoopedNetwork":
+        from krohn.recurrent.looped_network import load
+
+        return load(folder)
+
+    def verify(self, given: Any, question: "Question") -> "Verification":
+        from krohn.proving.looped import verify_looped
+
+        return verify_looped(given, question)
+
+    def net(self, given: Any, certificate: "Certificate") -> "tuple[Net, Semiautomaton]":
+        from krohn.check.rules import read_net
+
+        network = self.reader(given)
+        return read_net(given) if isinstance(given, str | Path) else network.net, network.automaton
+
+
 class Export(_Own):
     """What ``krohn export`` wrote for ``transformers``."""
 
@@ -486,7 +515,7 @@ class Function(Kind):
         return Running(runner_of(given, tokens_for(meant, tokens)), meant, causal=False)
 
 
-KINDS = (Compiled(), Recurrent(), Export(), Trained(), Stock(), Function())
+KINDS = (Compiled(), Recurrent(), Looped(), Export(), Trained(), Stock(), Function())
 """In the order in which they are tried."""
 
 

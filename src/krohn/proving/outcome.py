@@ -16,9 +16,12 @@ from krohn.base.portable import portable_bound
 from krohn.check.arithmetic.format import ASSUMPTIONS
 from krohn.check.certificate import Certificate
 from krohn.check.claim import ANY, ORDERS, Claim
-from krohn.check.files.folders import COMPILED, RECURRENT, STOCK, TRAINED
+from krohn.check.files.folders import COMPILED, LOOPED, RECURRENT, STOCK, TRAINED
 from krohn.errors import InvalidInput, counted
 from krohn.proving.claims import SHOWN, Check, Identity, describe_automaton, place
+
+EVERY_LENGTH = (RECURRENT, LOOPED, TRAINED)
+"""Kinds that read words of every length: a claim up to one is no part of theirs."""
 
 
 @dataclass(frozen=True)
@@ -323,7 +326,7 @@ def _summary(verdict: Verification) -> str:
         lines.append(f"counterexample: {shown}")
         shorter = verdict.largest and verdict.claim.kind == STOCK
         lines += [f"{known}: --length {verdict.largest} asks for these words"] if shorter else []
-    elif not verdict.certified and not verdict.wording and verdict.claim.kind not in (RECURRENT, TRAINED):
+    elif not verdict.certified and not verdict.wording and verdict.claim.kind not in EVERY_LENGTH:
         sought = " (--largest looks for a length that is proved)" * (verdict.claim.kind == COMPILED)
         undecided = f"no counterexample found: undecided{sought}"
         if verdict.rechecked:

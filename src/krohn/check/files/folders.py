@@ -214,7 +214,7 @@ def _finite(text: str) -> float:
     return value
 
 
-COMPILED, RECURRENT, TRAINED = "compiled", "recurrent", "trained"
+COMPILED, RECURRENT, LOOPED, TRAINED = "compiled", "recurrent", "looped", "trained"
 STOCK = "stock"
 """The kind of a folder that ``transformers`` saved."""
 MODEL = "model.safetensors"
@@ -307,6 +307,23 @@ def recurrent_net(
     need(isinstance(architecture, str) and isinstance(options, Mapping), "architecture and options must fit")
     about = {"architecture": architecture, "options": dict(options), "target": "state"}
     return Net(RECURRENT, {**about, **names}, tensors)
+
+
+def read_looped(folder: Path) -> Net:
+    """What krohn compile --architecture looped writes."""
+    fields = {"krohn": ..., "model": ..., "automaton": ...}
+    found = read_fields(
+        read_json(folder / "looped.json"), "looped.json", fields, frozenset({"name", "digest"})
+    )
+    need(found["krohn"] == 1 and type(found["krohn"]) is int, "looped.json must have version 1")
+    return looped_net(read_tensors(folder / MODEL), found["model"], names_of(found["automaton"]))
+
+
+def looped_net(tensors: Tensors, model: Any, names: Mapping[str, Any]) -> Net:
+    """A looped network: everything that decides its answers; the rules read the fields of the model."""
+    need(isinstance(model, Mapping), "looped.json: model must be an object")
+    about = {"model": dict(model), "scratchpad": False, "bos": False, "target": "state"}
+    return Net(LOOPED, {**about, **names}, tensors)
 
 
 OF_TRAINING = frozenset(

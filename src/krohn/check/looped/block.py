@@ -108,6 +108,11 @@ def linear(x: Known, weight: Array, bias: Array | None = None) -> Known:
     return known(x.value @ weight + added, off, ball).moved(sum_error(total, weight.shape[0]))
 
 
+def cost_of(dim: int, units: int, codes: int, pairs: float) -> float:
+    """Multiplications of so many merges by a block of this width, MLP and number of codes."""
+    return pairs * (dim * (3.0 * dim + 2.0 * units + codes))
+
+
 @dataclass(frozen=True, eq=False)
 class CodedBlock:
     """The network of one replicate, its padding cut off.
@@ -172,7 +177,7 @@ class CodedBlock:
 
     def cost(self, pairs: float) -> float:
         """Entries of arrays that so many merges compute."""
-        return pairs * (self.dim * (3.0 * self.dim + 2.0 * self.units + len(self.tensors["codes"])))
+        return cost_of(self.dim, self.units, len(self.tensors["codes"]), pairs)
 
     # Rule: LayerNorm and a matrix. Hypothesis: the input is off by at most ``ball``, less than its deviation.
     # Conclusion: a product with a column w is off by ball · |gain · w| over the least deviation between, and

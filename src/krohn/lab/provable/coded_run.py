@@ -16,13 +16,14 @@ from krohn.base.files import write_json
 from krohn.base.portable import portable_bound
 from krohn.check.ground import Verdict
 from krohn.lab.models.architectures.looped import Looped
-from krohn.lab.provable.coded import CodeProof, prove_codes
+from krohn.lab.provable.coded import prove_codes
 from krohn.lab.provable.codes import find_codes, with_codes
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.directory import CONFIG, RESULT, write_weights
 from krohn.lab.training.metrics import HeldOut
 from krohn.lab.training.sections import TEST_SEED
 from krohn.lab.training.trained_network import TrainedNetwork
+from krohn.proving.looped import CodeProof
 
 CERTIFICATE = "certificate.json"
 TRIED = ((0.7, True), (0.9, True), (0.7, False), (0.9, False), (0.5, True), (0.5, False))

@@ -31,10 +31,11 @@ from krohn.check.recurrent.boxes import (
 from krohn.check.rules import check_certificate, read_net
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
 from krohn.lab.provable.box_search import SHORT, contexts, proof_summary, search, shorten
-from krohn.lab.provable.coded import CodeProof, has_codes, prove_codes
+from krohn.lab.provable.coded import has_codes, prove_codes
 from krohn.lab.provable.exact import Examined, examine_run, kind_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.claims import Check, Identity, Question, certificate_about, claim_about, identify
+from krohn.proving.looped import CodeProof
 from krohn.proving.outcome import SecondOpinion, Verification
 from krohn.proving.witness.search import checkable_table
 
@@ -264,6 +265,7 @@ def _reason(identity: Identity, proof: BoxProof | CodeProof | None, report: Exam
 
 
 def _check(proof: BoxProof | CodeProof) -> Check:
+    if isinstance(proof, CodeProof):
+        return proof.check
     done = proof.verdict.certified
-    name = "codes" if isinstance(proof, CodeProof) else "boxes"
-    return Check.exact(name, 1, done, proof.summary if done else proof.verdict.reason)
+    return Check.exact("boxes", 1, done, proof.summary if done else proof.verdict.reason)
