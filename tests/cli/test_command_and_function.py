@@ -179,10 +179,14 @@ def test_options_without_effect_are_refused(tmp_path, capsys) -> None:
         for option, value in (
             ("--device cuda", {"device": "cuda"}),
             ("--largest", {"largest": True}),
-            ("--effort 3", {"effort": 3.0}),
         )
     ]
     + [
+        (
+            "--recheck {net}.json --effort 3",
+            {"certificate": "{net}.json", "effort": 3.0},
+            "--effort with --recheck is for",
+        ),
         ("--kernel --largest", {"kernel": True, "largest": True}, "omit .*--largest"),
         ("--kernel --chunks", {"kernel": True, "chunks": True}, "omit .*--chunks"),
         ("--kernel --device cuda", {"kernel": True, "device": "cuda"}, "omit .*--device"),

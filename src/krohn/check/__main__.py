@@ -3,12 +3,14 @@
 Exit status 0: the certificate proves that the network is right on all words that it reads. 1: it does not.
 2: the files are not what they must be. With ``--as-claimed`` the question is about the words that the claim
 names: perhaps shorter ones. With ``--order left`` it is about sums added from left to right and not fused,
-without it about sums added in any order.
+without it about sums added in any order. Words that are run again, one by one, take twenty seconds at most,
+and so many times as long with ``--effort``.
 """
 
 import os
 import sys
 from collections.abc import Sequence
+from math import inf
 from typing import NamedTuple
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # small matrices: threads cost more time than they save
@@ -21,7 +23,10 @@ from krohn.check.ground import Verdict
 from krohn.check.rules import check_certificate, read_net, unanswered
 from krohn.errors import KrohnError
 
-USAGE = f"usage: python -I -m krohn.check NET CERTIFICATE [--as-claimed] [--order {'|'.join(ORDERS)}]"
+USAGE = (
+    "usage: python -I -m krohn.check NET CERTIFICATE [--as-claimed] "
+    f"[--order {'|'.join(ORDERS)}] [--effort NUMBER]"
+)
 
 
 class Asked(NamedTuple):
@@ -31,19 +36,28 @@ class Asked(NamedTuple):
     file: str
     order: str | None
     as_claimed: bool
+    effort: float
 
 
 def asked_by(arguments: Sequence[str]) -> Asked | None:
     """What the arguments ask; nothing if they are others than those of ``USAGE``."""
-    left, order, as_claimed = list(arguments), None, "--as-claimed" in arguments
-    if as_claimed:
-        left.remove("--as-claimed")
-    if "--order" in left[:-1]:
-        at = left.index("--order")
-        order = left[at + 1]
-        del left[at : at + 2]
-    known = len(left) == 2 and not any(file.startswith("--") for file in left)
-    return Asked(left[0], left[1], order, as_claimed) if known and order in (None, *ORDERS) else None
+    files, options, as_claimed = list[str](), {"--order": "", "--effort": "1"}, False
+    words = iter(arguments)
+    for word in words:
+        if word in options:
+            options[word] = next(words, "?")
+        elif word == "--as-claimed":
+            as_claimed = True
+        else:
+            files.append(word)
+    order = options["--order"] or None
+    try:
+        effort = float(options["--effort"])
+    except ValueError:
+        return None
+    known = len(files) == 2 and not any(file.startswith("--") for file in files)
+    known = known and order in (None, *ORDERS) and 0 < effort < inf
+    return Asked(files[0], files[1], order, as_claimed, effort) if known else None
 
 
 def recheck(question: Asked) -> tuple[Certificate, Verdict]:
@@ -53,7 +67,9 @@ def recheck(question: Asked) -> tuple[Certificate, Verdict]:
     replicate, tokens = about.get("replicate", 0), about.get("tokens")
     held = read_net(question.net, replicate if type(replicate) is int else 0, tokens)
     missing = unanswered(held, certificate.claim, order=question.order, as_claimed=question.as_claimed)
-    return certificate, Verdict(False, 0.0, missing) if missing else check_certificate(held, certificate)
+    if missing:
+        return certificate, Verdict(False, 0.0, missing)
+    return certificate, check_certificate(held, certificate, question.effort)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -47,7 +47,24 @@ def certificate_from(payload: Any, name: str = "the certificate") -> Certificate
     rules, version = payload["rules"], payload["version"]
     fits = isinstance(rules, str) and len(rules) <= LONGEST and type(version) is int
     need(fits, f"{name}: rules must be a name, version a number")
+    need(_without_texts(payload["witness"]), f"{name}: lists in a witness must hold numbers, not texts")
     return Certificate(claim_from(payload["claim"]), rules, version, payload["witness"])
+
+
+def _without_texts(witness: Any) -> bool:
+    """Whether no list holds a text: an array would give each entry the room of the longest, which of 300 kB
+    may be gigabytes.
+    """
+    parts = [witness]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, dict):
+            parts += part.values()
+        elif isinstance(part, list):
+            if any(isinstance(one, str) for one in part):
+                return False
+            parts += (one for one in part if isinstance(one, list | dict))
+    return True
 
 
 def read_certificate(path: str | Path) -> Certificate:

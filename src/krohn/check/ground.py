@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.errors import KrohnError
+from krohn.errors import KrohnError, LimitExceeded
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,21 @@ class Work:
                 f"{self.left:.1e} left)",
                 "use a shorter length or a smaller automaton",
             )
+
+
+MOST_BYTES = 800_000_000
+"""Bytes that numbers may take at a time: a gigabyte, less what Python and its libraries take."""
+
+
+def afford(entries: float, what: str, each: float = 8) -> None:
+    """Refuses numbers that would take more memory than any file is given, before there is a verdict.
+
+    ``each``: the bytes that an entry takes, with all arrays of this shape that are held beside it.
+    """
+    if not entries * each <= MOST_BYTES:
+        raise LimitExceeded(
+            f"{what} must take at most {MOST_BYTES:,} bytes of memory; {entries * each:,.0f} would be needed"
+        )
 
 
 Array = npt.NDArray[np.float64]

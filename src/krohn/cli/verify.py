@@ -53,7 +53,7 @@ OWN = (
     help="With --recheck: ask for sums added from left to right and not fused alone.  [default: any order]",
 )
 @click.option("--chunks", is_flag=True, help="For a recurrent network: the chunked form must be proved, too.")
-@effort("For a trained network: how many words to run; 10 allows ten times the work.")
+@effort("For a trained network: how many words to run, with --recheck too; 10 allows ten times the work.")
 @device("Where a trained network is run.")
 @TOKENS
 @click.option(

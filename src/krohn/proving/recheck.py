@@ -25,13 +25,14 @@ def recheck_net(
     *,
     renamed: bool = False,
     beyond: str = "",
+    effort: float = 1.0,
 ) -> Verification:
     """The verdict on a certificate; ``named`` is the automaton that the files of the network name, ``beyond``
     what was asked and is not claimed.
     """
     identity, claim = identify(named, meant, renamed=renamed), certificate.claim
     reason = _objection(identity, certificate, beyond)
-    verdict = Verdict(False, 0.0, reason) if reason else _judged(net, certificate)
+    verdict = Verdict(False, 0.0, reason) if reason else _judged(net, certificate, effort)
     lead = f", with a logit margin of {verdict.margin:.6g}" if verdict.margin else ""
     text = verdict.reason or f"the witness holds{lead}"
     return Verification(
@@ -57,9 +58,9 @@ def _objection(identity: Identity, certificate: Certificate, beyond: str) -> str
     return "identity: the certificate is about another automaton than the network's files name"
 
 
-def _judged(net: Net, certificate: Certificate) -> Verdict:
+def _judged(net: Net, certificate: Certificate, effort: float) -> Verdict:
     with one_thread():
-        return check_certificate(net, certificate)
+        return check_certificate(net, certificate, effort)
 
 
 def _same(certificate: Certificate, automaton: Semiautomaton) -> bool:

@@ -21,8 +21,8 @@ from krohn.check.certificate import Certificate
 from krohn.check.files.folders import MODEL, Net, short
 from krohn.check.files.reader import Network
 from krohn.check.ground import Verdict
-from krohn.check.rules import check_certificate, loaded_in
-from krohn.check.transformer.words import WORK, checked_tokens, costs, stock_network
+from krohn.check.rules import RUN_AGAIN, check_certificate, loaded_in
+from krohn.check.transformer.words import checked_tokens, costs, stock_network
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 from krohn.network.gpt2.reference import BATCH, outputs_of, run_in_batches, states_of
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for, with_outputs
@@ -33,6 +33,8 @@ from krohn.proving.witness.search import checkable_table
 from krohn.proving.word_search import MAX_WORDS, Runner, longest_of, run_every_word
 
 RULE_SET = "words"
+EFFORT = 50
+"""How much longer than a recheck the first proof may take: about ten minutes of two cores."""
 LONGEST = 12
 """Letters of the words that a callable is run on, unless it reads fewer."""
 BEYOND = 4
@@ -71,8 +73,8 @@ def verify_words(net: Net, identity: Identity, question: Question) -> Verificati
     longest = len(decoder.positions) - len(decoder.padding)
     if longest < 1 or (length is not None and not 1 <= length <= longest):
         raise InvalidInput(f"the length must lie in 1..{longest}, as the positions say; got {length}")
-    work = WORK * question.effort
-    wanted = length or enumerable(decoder, longest, work / 10)
+    effort = EFFORT * question.effort
+    wanted = length or enumerable(decoder, longest, RUN_AGAIN * effort / 10)
     try:
         run = states_of(decoder_of_stock(net))
     except KrohnError:
@@ -85,13 +87,15 @@ def verify_words(net: Net, identity: Identity, question: Question) -> Verificati
     with one_thread():
         verdict = Verdict(False, 0.0, "a word is run wrong")
         if wrong is None:
-            verdict = check_certificate(net, certificate, work)
+            verdict = check_certificate(net, certificate, effort)
         reason = verdict.reason
         largest = wanted if verdict.certified else 0
         shorter = wanted - 1 if wrong is None else len(wrong.word) - 1
         while reason and shorter and not largest:
             again = certificate_for(net, automaton, shorter, certificate.claim.dtype)
-            largest, shorter = (shorter if check_certificate(net, again, work).certified else 0), shorter - 1
+            if check_certificate(net, again, effort).certified:
+                largest = shorter
+            shorter -= 1
     return Verification(
         certified=not reason,
         claim=certificate.claim,

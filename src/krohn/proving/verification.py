@@ -14,7 +14,7 @@ from krohn.base.typed import plainly
 from krohn.check.certificate import Certificate, read_certificate
 from krohn.check.claim import ORDERS
 from krohn.check.files.folders import shown
-from krohn.check.rules import unanswered
+from krohn.check.rules import RULES, unanswered
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.gpt2.stock import named_tokens
@@ -70,7 +70,8 @@ def verify(
         as_claimed: ask of a certificate no more than it claims: perhaps shorter words.
         second_opinion: also run all short words, independently of the proof.
         largest: if the proof fails, find the largest length that is proved; this may take minutes.
-        effort: for a trained network: how many words to run; 10 allows ten times the work.
+        effort: for a trained network: how many words to run; for a certificate whose words are run again: how
+            many times twenty seconds. 10 allows ten times the work.
         device: the torch device for a trained network.
         tokens: for a network that krohn did not write: the tokens of letters and states, as a JSON file or
             ``{"prompt": [], "letters": [5, 6], "states": {"even": 7, "odd": 8}}``; by default their numbers.
@@ -112,7 +113,7 @@ def _refuse_idle(kind: Kind, asked: Question, certificate: Any, *, kernel: bool,
         raise InvalidInput("--renamed needs --automaton SPEC, whose names the network need not have")
     if not 0 < asked.effort < inf:
         raise InvalidInput(f"effort must be a number above 0; got {shown(asked.effort)}")
-    searches = asked.largest or asked.effort != 1.0 or asked.device != "cpu"
+    searches = asked.largest or asked.device != "cpu" or (asked.effort != 1.0 and certificate is None)
     about = asked.dtype not in (None, "float32") or asked.length is not None or certificate is not None
     if asked.order not in (None, *ORDERS):
         raise InvalidInput(f"order must be {' or '.join(ORDERS)}; got {shown(asked.order)}")
@@ -129,7 +130,7 @@ def _refuse_idle(kind: Kind, asked: Question, certificate: Any, *, kernel: bool,
         )
     if searches and certificate is not None:
         raise InvalidInput(
-            "--recheck searches for nothing and runs no words; omit --largest, --effort and --device"
+            "--recheck searches for nothing and runs nothing on a device; omit --largest and --device"
         )
 
 
@@ -171,6 +172,12 @@ def _recheck(
     network: Any, given: Certificate | str | Path, question: Question, *, as_claimed: bool
 ) -> Verification:
     certificate = given if isinstance(given, Certificate) else read_certificate(given)
+    running = [name for name, rules in RULES.items() if rules.work is not None]
+    if question.effort != 1.0 and certificate.rules not in running:
+        raise InvalidInput(
+            f"--effort with --recheck is for certificates whose words are run again, by the rules "
+            f"{', '.join(running)}; this one has {shown(certificate.rules)}: leave it out"
+        )
     net, named = kind_for(network, "verify --recheck needs", "net").net(network, certificate)
     dtype = None if question.dtype is None else arithmetic(question.dtype)
     limits: dict[str, Any] = {"order": question.order, "chunks": question.chunks, "as_claimed": as_claimed}
@@ -183,4 +190,6 @@ def _recheck(
         claimed = named_tokens(named, certificate.claim.configuration.get("tokens"))
         if named_tokens(meant or named, tokens) != claimed:
             beyond = "question: the certificate is about other tokens than those that were asked for"
-    return recheck_net(net, named, certificate, meant, renamed=question.renamed, beyond=beyond)
+    return recheck_net(
+        net, named, certificate, meant, renamed=question.renamed, beyond=beyond, effort=question.effort
+    )

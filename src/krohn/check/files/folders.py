@@ -24,6 +24,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from krohn.check.ground import afford
 from krohn.errors import InvalidFile, LimitExceeded, need
 
 MAX_BYTES = 64_000_000
@@ -32,6 +33,8 @@ MAX_ENTRIES = 3_500_000
 MAX_TENSORS = 1 << 31
 MAX_HEADER = 1 << 23
 """Bytes of the header of a tensor file: about 80,000 tensors."""
+HELD = 25
+"""Bytes that a byte of numbers may take: as float64, once more as the claim's type holds them, and beside."""
 MAX_AXES = 4
 KINDS: dict[str, npt.DTypeLike] = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "BF16": "<u2"}
 KINDS |= {"U8": "|u1", "BOOL": "|u1"}
@@ -115,10 +118,22 @@ def sizes_of(stream: IO[bytes], path: str | Path, limit: int = MAX_TENSORS) -> t
     total = os.fstat(stream.fileno()).st_size
     if total > limit:
         raise LimitExceeded(f"{short(path)} must have at most {limit:,} bytes; it has more")
+    if _has_holes(stream):
+        afford(total, f"{short(path)}, a file with holes,", HELD)
     size = int.from_bytes(stream.read(8), "little")
     _need(0 < size <= total - 8, path, "it must begin with the size of its header")
     _need(size <= MAX_HEADER, path, f"its header must have at most {MAX_HEADER:,} bytes")
     return size, total - 8 - size
+
+
+def _has_holes(stream: IO[bytes]) -> bool:
+    """Whether the disk holds less than the file: a few blocks may then stand for gigabytes of zeros."""
+    descriptor, hole = stream.fileno(), getattr(os, "SEEK_HOLE", None)
+    if hole is None:
+        return False
+    found = os.lseek(descriptor, 0, hole)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return found < os.fstat(descriptor).st_size
 
 
 def _header(text: bytes, path: str | Path) -> dict[str, Any]:

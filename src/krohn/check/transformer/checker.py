@@ -37,6 +37,7 @@ from krohn.check.ground import (
     Real,
     Verdict,
     Work,
+    afford,
     distinct,
     hull,
     inside,
@@ -70,6 +71,10 @@ from krohn.check.transformer.stream import (
 )
 from krohn.errors import LimitExceeded
 
+SUMMED = 20
+"""Arrays of a number per position and channel that the embedding holds at once: 14 were measured, 19 in half
+types.
+"""
 WORK, LAYERED_WORK, EMBEDDED, STEP = 2e10, 1.6e9, 25, 5e5
 """Budgets of a proof, in array entries. The cost of a scan depends on the network; that of a layer-by-layer
 proof on the witness, which is not trusted: at most about twenty seconds of CPU time.
@@ -167,6 +172,7 @@ def embed(network: Network, length: int, fmt: Format, *, clock: bool = True) -> 
     classes (clock reading, letter): the box of a class is the hull over all positions with its reading.
     """
     tau, (letters, d) = len(network.padding), network.embedding.shape
+    afford(float(length) * d, "codes of positions", 8 * SUMMED)
     codes = network.positions[: tau + length]
     along = codes[tau:]
     steady = (along == along[:1]).all(axis=0)

@@ -207,8 +207,10 @@ def read_export(folder: Path) -> Net:
 
 def unhidden(found: Mapping[str, Any], name: str, read: set[int]) -> None:
     """Refuses a padding token that is read: without a mask ``generate`` takes such tokens for padding."""
-    hidden = isinstance(found.get("pad_token_id"), int) and found["pad_token_id"] in read
-    need(not hidden, f"{name}: pad_token_id must not be the token of a letter or of the prompt")
+    padding = found.get("pad_token_id")
+    # Libraries compare by value: 4.0 hides token 4, and so does True token 1.
+    need(padding is None or type(padding) is int, f"{name}: pad_token_id must be a whole number, or null")
+    need(padding not in read, f"{name}: pad_token_id must not be the token of a letter or of the prompt")
 
 
 def export_network(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:

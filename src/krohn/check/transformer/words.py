@@ -32,10 +32,8 @@ from krohn.check.transformer.running_error import Running
 from krohn.check.transformer.stream import after_heads, after_mlp, logits
 from krohn.errors import need
 
-WORK, BLOCK, HEAD = 3e12, 2e7, 3e6
-"""Multiplications of a proof: about ten minutes of two cores. What a block costs besides, and a head for each
-position that it sees.
-"""
+BLOCK, HEAD = 2e7, 3e6
+"""Multiplications that a block costs besides its own, and a head for each position that it sees."""
 FROM_OLDER = frozenset({"_name_or_path", "gradient_checkpointing", "_attn_implementation_autoset"})
 """Fields of earlier versions of ``transformers`` that change no answer."""
 MASK = (".attn.bias", ".attn.masked_bias")
@@ -175,7 +173,7 @@ def leads_of(
     spent, prompt = 0.0, (cost(network, place, 1) for place in range(len(network.padding)))
     for more in (*prompt, *costs(network, length)):
         spent += more
-        budget.foresee(spent, "words")
+        budget.foresee(spent, "words; --effort allows more")
     for token in network.padding:
         budget.spend(cost(network, len(path), 1), "the prompt")
         path.append(after(network, token[None], path)[0].made)
@@ -196,7 +194,7 @@ def leads_of(
     yield from walk((), automaton.start, path)
 
 
-def prove_words(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
+def prove_words(net: Net, claim: Claim, witness: object, work: float) -> Verdict:
     """Whether the claim holds: every word of at most so many letters leads."""
     require(claim.up_to is not None, "words of every length cannot be run; the claim must name a length")
     require(claim.order == ANY, "these rules are for any order of sums")
@@ -209,7 +207,7 @@ def prove_words(net: Net, claim: Claim, witness: object, work: float | None) -> 
     length = claim.up_to or 0
     require(length <= longest, f"the network has positions for words of at most {longest} letters")
     margin = np.inf
-    for word, leads in leads_of(network, claim.automaton, tokens["states"], length, Work(work or WORK)):
+    for word, leads in leads_of(network, claim.automaton, tokens["states"], length, Work(work)):
         least = int(leads.argmin())
         if not (leads > 0).all():
             read = " ".join(claim.letters[letter] for letter in (*word, least))
