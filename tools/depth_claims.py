@@ -19,7 +19,7 @@ from claim_evidence import (
 
 from krohn.lab.experiments.experiment import Row
 from krohn.lab.experiments.names import Scale
-from krohn.lab.experiments.recipes.depth import COLUMN, DEPTHS, NON_ABELIAN
+from krohn.lab.experiments.recipes.depth import COLUMN, DEEP, DEPTHS, NON_ABELIAN, WHOLE
 from krohn.lab.experiments.recipes.depth import MEMORIES as APERIODIC
 from krohn.lab.experiments.settings import TASKS
 
@@ -64,6 +64,10 @@ def everything_is_learned(records: Records) -> Verdict:
         for sheet in SHEETS
     }
     text += "By one recipe: " + ", ".join(f"{len(own)} ({COLUMN[sheet]})" for sheet, own in alone.items())
+    deep = {row["task"] for row in records.maps if row["solved"] and row["sheet"] == DEEP} - alone.get(
+        WHOLE, set()
+    )
+    text += f"; with 12 or 16 layers by AdamW also {among(sorted(deep, key=TASKS.index))}" if deep else ""
     words = [row["word_accuracy"] for row in rows if row["solved"]]
     if words:
         text += f". Networks that pass have {per_cent(min(words))} to {per_cent(max(words))} word accuracy"
