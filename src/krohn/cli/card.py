@@ -17,9 +17,17 @@ from krohn.cli.output import emit, json_option, note
 @click.option(
     "--first-seed", type=click.IntRange(min=0), default=0, help="Seed of the first; the others follow."
 )
-@click.option("--length", "-T", type=click.IntRange(min=2), default=16, help="Letters in training.")
-@click.option("--steps", type=click.IntRange(min=1), default=1000, help="Steps of training.")
-@click.option("--width", type=click.IntRange(min=1), default=32, help="Width of a layer.")
+@click.option(
+    "--preset",
+    type=click.Choice(["quick", "papers"]),
+    default="quick",
+    help="quick: 16 letters, minutes on a laptop; papers: 128, tested on 512, for a device.",
+)
+@click.option("--length", "-T", type=click.IntRange(min=2), help="Letters in training.  [default: preset's]")
+@click.option("--steps", type=click.IntRange(min=1), help="Steps of training.  [default: preset's]")
+@click.option("--batch", type=click.IntRange(min=1), help="Words in a step.  [default: preset's]")
+@click.option("--lr", type=FiniteFloat(min=0, min_open=True), help="Learning rate.  [default: preset's]")
+@click.option("--width", type=click.IntRange(min=1), help="Width of a layer.  [default: preset's]")
 @click.option("--optimizer", type=click.Choice(["adamw", "muon"]), default="adamw", help="Optimiser.")
 @click.option(
     "--minutes",
@@ -36,6 +44,9 @@ def command(
     layer: str, tasks: str | None, as_json: bool, out: Path | None, control: bool, **options: Any
 ) -> None:
     """Train LAYER on automata: what it can track, what it learns, and up to which length it is right.
+
+    Where it fails though no theorem forbids it, a linear layer that can is trained in the same way: only if
+    that one learns is the failure the layer's. All automata get one network before any gets a second.
 
     LAYER is one of krohn's architectures, with options after commas (deltaproduct,householders=4),
     fla:CLASS, a layer of flash-linear-attention, or FILE.py:FACTORY of your own. FACTORY(width) makes a

@@ -18,10 +18,11 @@ from krohn.automata.zoo import parse_spec, split_specs
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
 from krohn.lab.cards import card as card_module
-from krohn.lab.cards import card_files
-from krohn.lab.cards.card import conflict, estimate, theorem
+from krohn.lab.cards import card_files, task_results
+from krohn.lab.cards.card import estimate
 from krohn.lab.cards.harness import Effort, Trained, make_module, train_module
 from krohn.lab.cards.layers import find_layer
+from krohn.lab.cards.task_results import conflict, theorem
 from krohn.lab.models.network import kinds
 from krohn.recurrent.verdicts import verdicts
 
@@ -79,16 +80,18 @@ def test_a_stranger_adds_a_layer_by_one_file(tmp_path, monkeypatch, capsys) -> N
     assert "2 networks of 150 steps: about" in shown.err
     assert "C2, seed 0: " in shown.err
     page = (tmp_path / "card" / "card.html").read_text()
-    assert "<td>C3</td><td>no</td><td>0 of 1</td>" in page
-    assert '<p class="lead">my_layer:Signed learns C2 on words of 8 letters' in page
-    assert report["beside"] == []  # another protocol than that of the stored runs
-    assert "this card has other settings" in page
+    assert "<td>C3</td><td>cannot (theorem)</td><td>no</td><td>0 of 1</td>" in page
+    assert three["control"] is None  # a theorem needs none
+    assert '<p class="lead">my_layer:Signed: C2 (1 and ' in page
+    assert "C3 (0 and 0 of 1): cannot (theorem). In brackets: seeds with 99% of the letters right" in page
+    assert {row["layer"] for row in report["beside"]} >= {"LSTM", "GRU"}
+    assert "(this card has length 8, steps 150, lr 0.01)" in page  # the reference layers stay, and say how
     assert len(two["curves"][0]) == 25
     assert two["curves"][0][0][0] == 0
     badge = ElementTree.parse(tmp_path / "card" / "badge.svg").getroot()
     texts = [part.text for part in badge.iter() if part.tag.endswith("}text")]
     assert texts[0] == "state tracking"
-    assert texts[1].startswith(f"T: 1 of 2, 4T: {int(two['learned']['4T'])} of 2")
+    assert texts[1].startswith(f"{int(two['verdict'] == 'learned')} of 2")
 
 
 class Mislabelled(nn.Module):
@@ -131,7 +134,7 @@ def test_a_training_that_diverges_is_named() -> None:
     lines: list[str] = []
     card = krohn.card(Bursts, ["C2"], **QUICK | {"steps": 30}, tell=lines.append)
     assert card.rows[0]["diverged"] == [10]
-    assert "diverged: the loss of step 10 is not finite" in lines[-1]
+    assert "diverged: the loss of step 10 is not finite" in lines[-2]  # then the control
     assert "C2: 1 of 1 seeds diverged: the loss was not finite." in card.text()
     assert "diverged" not in krohn.card(Bursts, ["C2"], **QUICK).text()
 
@@ -161,7 +164,7 @@ def test_a_card_says_where_passing_means_little() -> None:
 
 
 def test_progress_is_reported_within_a_network(monkeypatch) -> None:
-    monkeypatch.setattr("krohn.lab.cards.card.SILENCE", -1.0)
+    monkeypatch.setattr("krohn.lab.cards.task_results.SILENCE", -1.0)
     lines: list[str] = []
     krohn.card("gru", ["C2"], **QUICK, tell=lines.append)
     assert [line[10:] for line in lines[1:3]] == ["C2, seed 0: step 0 of 2", "C2, seed 0: step 1 of 2"]
@@ -175,6 +178,7 @@ def test_the_same_seeds_give_the_same_numbers_and_leave_other_randomness_alone()
     assert torch.equal(torch.rand(3), expected)
     for row in (*one.rows, *two.rows):
         row.pop("seconds")
+        row["control"].pop("seconds")
     assert one.rows == two.rows
     accuracies = one.rows[0]["accuracy"]["T"]
     assert accuracies[0] != accuracies[1]
@@ -242,7 +246,7 @@ def test_time_is_estimated_before_the_start_and_limited() -> None:
     few = estimate(find_layer("diagonal", 4), [parse_spec("C2")], effort, "cpu")
     assert few > 0
     card = krohn.card("diagonal", ["C2", "C3"], **QUICK | {"steps": 10**6}, minutes=0.005)
-    assert card.stopped == "the time limit of 0.005 minutes was reached"
+    assert card.stopped == "the time limit of 0.005 minutes was reached; not run: C2, C3"
     assert [row["seeds"] for row in card.rows] == [0, 0]
     assert "not run" in card.text()
 
@@ -348,7 +352,7 @@ def test_a_layer_in_a_file_and_the_known_layers_beside_it(tmp_path, monkeypatch,
     )
     monkeypatch.chdir(tmp_path)
     nothing = Trained(nn.Identity(), 0.5, 0.5, None, None, 1.0, 10)
-    monkeypatch.setattr(card_module, "train_module", lambda *given: nothing)
+    monkeypatch.setattr(task_results, "train_module", lambda *given: nothing)
     monkeypatch.setattr(card_module, "estimate", lambda *given: 1.0)
     assert run(["card", "my_rnn.py:X", "--tasks", "C2,S3", "--seeds", "1", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
@@ -357,7 +361,7 @@ def test_a_layer_in_a_file_and_the_known_layers_beside_it(tmp_path, monkeypatch,
     assert {row["task"] for row in report["beside"]} == {"C2", "S3"}
     assert 'card = {"family": "diagonal complex"}' in report["remark"]
     page = card_files.html(report)
-    assert page.index("learns none of them") < page.index("<table>")
+    assert page.index("control failed too: no verdict") < page.index("<table>")
     assert "<details" in page
     assert "Mamba-2" in page
 

@@ -2,9 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from inspect import signature
 from itertools import pairwise
 from pathlib import Path
@@ -13,39 +12,27 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from krohn.algebra.analysis import algebra_of
-from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton, split_specs
 from krohn.base.files import path_of
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.lab.cards import card_files
 from krohn.lab.cards.harness import (
+    PRESETS,
     Effort,
     Factory,
-    FirstWrong,
-    Trained,
     TrainingOutOfTime,
-    first_wrong,
     logits_of,
     train_module,
 )
 from krohn.lab.cards.layers import CardLayer, find_layer
+from krohn.lab.cards.task_results import Clock, TaskResults, Tell, declaration
 from krohn.lab.tasks.batches import size_reasons
-from krohn.recurrent.capability import capability
-from krohn.recurrent.family_verdict import FamilyVerdict
-from krohn.recurrent.verdicts import verdicts
 
 if TYPE_CHECKING:
     from krohn.lab.cards.control import ControlTable
 
 TASKS = ("C2", "C3", "S3", "S5:adjacent", "A5", "FlipFlop", "Grid4", "Dyck4,2")
-PASSES = 0.99
-"""The share of letters that must be right for a seed to pass."""
-SILENCE = 10.0
-"""Seconds without output after which a progress line is printed."""
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -76,7 +63,7 @@ class Card:
             "krohn_card": 1,
             "layer": self.layer,
             "rows": list(self.rows),
-            "beside": card_files.find_beside(self.settings, [row["task"] for row in self.rows]),
+            "beside": card_files.find_beside([row["task"] for row in self.rows]),
             "settings": dict(self.settings),
             "remark": self.remark,
             "stopped": self.stopped,
@@ -95,11 +82,14 @@ def card(
     layer: str | Factory,
     tasks: str | Sequence[AutomatonLike] = TASKS,
     *,
+    preset: str = "quick",
     seeds: int = 3,
     first_seed: int = 0,
-    length: int = 16,
-    steps: int = 1000,
-    width: int = 32,
+    length: int | None = None,
+    steps: int | None = None,
+    batch: int | None = None,
+    lr: float | None = None,
+    width: int | None = None,
     optimizer: str = "adamw",
     minutes: float | None = None,
     device: str = "cpu",
@@ -112,45 +102,81 @@ def card(
     Their seeds are ``first_seed``, ``first_seed`` + 1, …, so a card can be continued.
 
     ``layer`` is a name (``"lstm"``, ``"gpt,positions=none"``, ``"pkg:factory"``) or a factory; ``tasks`` are
-    automata, or names with commas between (``"C2,Dyck4,2"``). After
+    automata, or names with commas between (``"C2,Dyck4,2"``). ``preset`` (quick, papers) sets length, steps,
+    batch, lr and width where these are not given.
+
+    The first seed of every automaton is trained before the second of any. Where it fails though no theorem
+    forbids it, a linear layer that can, by theorem, is trained in the same way: the control. After
     ``minutes`` it stops, and the card says what is missing; a pass over long words that has begun is
-    finished first. ``tell`` gets lines of progress; the folder ``out`` is written after each automaton.
+    finished first. ``tell`` gets lines of progress; the folder ``out`` is written after each network.
     With ``control`` exact weights are run in the layer ``fla:GatedDeltaProduct``, and nothing is trained.
     """
     if control:
-        trained = (seeds, first_seed, length, steps, width, optimizer, minutes)
+        trained = (preset, seeds, first_seed, length, steps, batch, lr, width, optimizer, minutes)
         return _control(layer, tasks, trained, device, out)
-    sizes = {"length": length, "steps": steps, "seeds": seeds, "first_seed": first_seed, "width": width}
-    effort = Effort(**sizes, optimizer=optimizer)  # type: ignore[arg-type]
-    described = find_layer(layer, width)
+    if preset not in PRESETS:
+        raise InvalidInput(f"a preset must be one of {', '.join(PRESETS)}; got {str(preset)[:40]!r}")
+    given = {"length": length, "steps": steps, "batch": batch, "lr": lr, "width": width}
+    sizes = PRESETS[preset] | {name: value for name, value in given.items() if value is not None}
+    effort = Effort(**sizes, seeds=seeds, first_seed=first_seed, optimizer=optimizer)  # type: ignore[arg-type]
+    described = find_layer(layer, effort.width)
     automata = [as_automaton(task) for task in (split_specs(tasks) if isinstance(tasks, str) else tasks)]
     if not automata:
         raise InvalidInput("a card needs at least one automaton; name them with --tasks C2,S3")
     too_large = [reason for automaton in automata for reason in size_reasons(automaton)]
     if too_large:
         raise LimitExceeded(too_large[0])
-    if described.longest < 4 * length:
+    if described.longest < 4 * effort.length:
         raise InvalidInput(
-            f"long words must reach 4T = {4 * length} letters; those of {described.name[:60]} end at "
+            f"long words must reach 4T = {4 * effort.length} letters; those of {described.name[:60]} end at "
             f"{described.longest}: take a smaller length"
         )
     _check_device(device)
     if out is not None:
         card_files.check_folder(path_of(out))
-    theorems = [theorem(automaton, described) for automaton in automata]
-    clock = _Clock(math.inf if minutes is None else 60 * minutes, tell or (lambda line: None))
+    clock = Clock(math.inf if minutes is None else 60 * minutes, tell or (lambda line: None))
     if tell is not None:
         tell(_promise(estimate(described, automata, effort, device), automata, effort, minutes))
     declare = "" if described.family else declaration(automata[0])
     remark = "; ".join(filter(None, (described.remark, declare)))
-    result = Card(described.name, (), _settings(effort, described, device), remark)
-    for automaton, known in zip(automata, theorems, strict=True):
-        row = _row(described, automaton, known, effort, device, clock)
-        stopped = f"the time limit of {minutes:g} minutes was reached" if clock.over and minutes else ""
-        result = replace(result, rows=(*result.rows, row), stopped=stopped)
+    results = [TaskResults(described, automaton, effort, device) for automaton in automata]
+
+    def now() -> Card:
+        rows = tuple(result.row() for result in results)
+        ended = (
+            f"the time limit of {minutes:g} minutes was reached" if clock.over and minutes else "not finished"
+        )
+        return Card(described.name, rows, _settings(effort, described, device), remark, _missing(rows, ended))
+
+    def save() -> None:
         if out is not None:
-            result.save(out)
-    return result
+            now().save(out)
+
+    try:
+        for seed in range(effort.first_seed, effort.first_seed + effort.seeds):
+            for result in results:  # of every automaton one network before any has a second
+                result.train(seed, clock)
+                save()
+                result.train_control(clock)
+                save()
+    except TrainingOutOfTime:
+        clock.say("out of time")
+        save()
+    return now()
+
+
+def _missing(rows: Sequence[Mapping[str, Any]], ended: str) -> str:
+    """What is missing, after why; empty if nothing is."""
+    lacking = [row for row in rows if row["seeds"] < row["asked"] or row["control_due"]]
+    if not lacking:
+        return ""
+    names = {
+        "not run": [row["task"] for row in lacking if not row["seeds"]],
+        "fewer seeds than asked": [row["task"] for row in lacking if 0 < row["seeds"] < row["asked"]],
+        "no control": [row["task"] for row in lacking if row["seeds"] and row["control_due"]],
+    }
+    said = "; ".join(f"{what}: {', '.join(tasks)}" for what, tasks in names.items() if tasks)
+    return f"{ended}; {said}"
 
 
 def _control(
@@ -163,153 +189,23 @@ def _control(
     """Exact weights instead of training; settings of training are refused."""
     from krohn.lab.cards.control import control
 
-    names = ("seeds", "first_seed", "length", "steps", "width", "optimizer", "minutes")
+    names = (
+        "preset",
+        "seeds",
+        "first_seed",
+        "length",
+        "steps",
+        "batch",
+        "lr",
+        "width",
+        "optimizer",
+        "minutes",
+    )
     usual = signature(card).parameters
     idle = [name for name, value in zip(names, trained, strict=True) if value != usual[name].default]
     if idle:
         raise InvalidInput(f"a control trains nothing; leave out {', '.join(idle)}")
     return control(str(layer), None if tasks is TASKS else tasks, device=device, out=out)
-
-
-def theorem(automaton: Semiautomaton, layer: CardLayer) -> dict[str, Any]:
-    """``can`` (yes, no, open), why, under which assumptions, and where that is proved."""
-    if layer.family is None:
-        reason = "no family is declared, so no theorem is applied"
-        return {"can": "open", "reason": reason, "assumes": "", "source": ""}
-    can, reason = capability(automaton, layer.family, layer.layers, layer.steps)
-    (row,) = (row for row in _families(automaton) if row.name.lower() == layer.family.lower())
-    answer = {True: "yes", False: "no", None: "open"}[can]
-    return {"can": answer, "reason": reason or row.reason, "assumes": row.assumptions, "source": row.source}
-
-
-def declaration(automaton: Semiautomaton) -> str:
-    """What the author of a layer may declare so that theorems apply to it."""
-    names = ", ".join(row.name for row in _families(automaton))
-    return (
-        'theorems apply to a layer whose factory has card = {"family": "diagonal complex"}, say, '
-        f"and layers and steps where there are several; the families are {names}"
-    )
-
-
-@cache
-def _families(automaton: Semiautomaton) -> tuple[FamilyVerdict, ...]:
-    return verdicts(automaton, algebra_of(reachable(automaton)))
-
-
-class _Clock:
-    """Enforces a time limit, and reports progress: every result, and every few seconds what is being done."""
-
-    def __init__(self, limit: float, tell: Tell) -> None:
-        self._begin, self._limit, self._tell = time.monotonic(), limit, tell
-        self._last, self._name, self._steps, self._done = self._begin, "", 0, 0
-        self.over = False
-
-    def start(self, name: str, steps: int) -> None:
-        """Called before a network of that name is trained for ``steps`` steps."""
-        self._name, self._steps, self._done = name, steps, 0
-
-    def check(self) -> None:
-        """Called before every step of training and every pass over long words."""
-        now = time.monotonic()
-        if now - self._begin > self._limit:
-            self.over = True
-            raise TrainingOutOfTime
-        if now - self._last > SILENCE:
-            training = self._done < self._steps
-            self.say(
-                f"{self._name}: "
-                + (f"step {self._done:,} of {self._steps:,}" if training else "trained; reading long words")
-            )
-        self._done += 1
-
-    def say(self, line: str) -> None:
-        self._last = time.monotonic()
-        self._tell(f"{self._last - self._begin:6.0f} s  {line}")
-
-
-def _row(
-    layer: CardLayer,
-    automaton: Semiautomaton,
-    known: dict[str, Any],
-    effort: Effort,
-    device: str,
-    clock: _Clock,
-) -> dict[str, Any]:
-    done: list[tuple[Trained, dict[str, Any] | None]] = []
-    name = automaton.name or "automaton"
-    try:
-        for seed in range(effort.first_seed, effort.first_seed + effort.seeds):
-            clock.start(f"{name}, seed {seed}", effort.steps)
-            one = train_module(layer.factory, automaton, effort, seed, device, clock.check)
-            held = None
-            if one.right >= PASSES:
-                far = first_wrong(one.module, automaton, layer.longest, device, clock.check)
-                held = _held(far)
-            # Only its numbers are kept: the modules of all seeds together need not fit into memory.
-            done.append((one._replace(module=torch.nn.Identity()), held))
-            clock.say(f"{name}, seed {seed}: {_in_words(one, held)}")
-    except TrainingOutOfTime:
-        clock.say(f"{name}: out of time after {len(done)} of {effort.seeds} seeds")
-    learned = {
-        "T": sum(one.right >= PASSES for one, _ in done),
-        "4T": sum(one.right_at_4 >= PASSES for one, _ in done),
-    }
-    row = {
-        "task": name,
-        **known,
-        "learned": learned,
-        "seeds": len(done),
-        "holds": [held for _, held in done],
-        "curves": [[list(point) for point in one.curve] for one, _ in done],
-        "accuracy": {"T": [one.right for one, _ in done], "4T": [one.right_at_4 for one, _ in done]},
-        "first_step": [one.first_step for one, _ in done],
-        "diverged": [one.diverged for one, _ in done],
-        "steps": effort.steps,
-        "seconds": round(median(one.seconds for one, _ in done), 2) if done else None,
-        "parameters": done[0][0].parameters if done else None,
-    }
-    return row | {"conflict": conflict(row)}
-
-
-def _held(far: FirstWrong) -> dict[str, Any]:
-    right = far.tested if far.letter is None else far.letter - 1
-    return {"letters": right, "first_wrong": far.letter, "word": far.word, "tested": far.tested}
-
-
-def _in_words(one: Trained, held: dict[str, Any] | None) -> str:
-    shares = f"{one.right:.2%} of the letters right at T, {one.right_at_4:.2%} at 4T"
-    if one.diverged is not None:
-        return f"{shares}; diverged: the loss of step {one.diverged:,} is not finite"
-    if held is None:
-        return shares
-    if held["first_wrong"] is None:
-        return f"{shares}; none wrong in {held['tested']:,}"
-    return f"{shares}; first wrong letter {held['first_wrong']:,} ({held['word']})"
-
-
-def conflict(row: Mapping[str, Any]) -> str:
-    """Why a layer that cannot, by theorem, was still right at 4 T; empty if there is no conflict."""
-    if row["can"] != "no" or not row["learned"]["4T"]:
-        return ""
-    pairs = zip(row["holds"], row["accuracy"]["4T"], strict=True)
-    held = [one for one, share in pairs if share >= PASSES and one is not None]
-    endless = [one["tested"] for one in held if one["first_wrong"] is None]
-    if endless:
-        return (
-            f"no wrong letter in {max(endless):,}: an assumption of the theorem does not hold here "
-            f"({row['assumes']}; the layer belongs to the family that its card names), "
-            "or the words that it gets wrong are not among those tried"
-        )
-    ends = sorted(one["first_wrong"] for one in held)
-    wrong = (
-        f"is wrong on other words, for the first time at letter {ends[0]:,} to {ends[-1]:,}"
-        if ends
-        else "fails at T, so the longer words are the easier ones here"
-    )
-    return (
-        "random words of 4T letters are too short for the theorem, or too easy: "
-        f"every network that passes there {wrong}"
-    )
 
 
 # Time estimate
@@ -343,11 +239,13 @@ def _pace(layer: CardLayer, automaton: Semiautomaton, effort: Effort, device: st
 
 
 def _promise(seconds: float, automata: Sequence[object], effort: Effort, minutes: float | None) -> str:
+    """What will be done and how long it takes; controls come on top where networks fail."""
     count = len(automata) * effort.seeds
     limit = "" if minutes is None else f"; no longer than {minutes:g} minute{'s' * (minutes != 1)}"
     return (
         f"{count} network{'s' * (count != 1)} of {effort.steps:,} steps: "
-        f"about {in_time(seconds)} if all of them learn, less if some do not{limit}"
+        f"about {in_time(seconds)} if all of them learn, less if some do not, and a control "
+        f"for each automaton where they fail{limit}"
     )
 
 

@@ -15,16 +15,19 @@ from krohn.base.notebook import table
 from krohn.base.svg import Canvas, text_width
 from krohn.errors import InvalidInput
 from krohn.lab.interpret.report import page
+from krohn.proving.by_position import percent
 
 Data = Mapping[str, Any]
 FILES = ("card.json", "card.html", "badge.svg")
 HOLDS = "holds (letters right before the first wrong one)"
-HEADER = ("task", "can", "learned T", "4T", HOLDS, "steps", "seconds", "parameters")
+HEADER = ("task", "verdict", "can", "learned T", "4T", HOLDS, "control", "steps", "seconds", "parameters")
 GREEN, GREY, BLUE, LINE = "#2e7d32", "#555555", "#2f5db0", "#d8d4cb"
 LEGEND = (
+    "verdict: learned if most seeds pass at T and at 4T; where a layer fails that may, the control decides. "
     "can: by theorem, yes, no or open. learned: seeds with at least 99% of the letters right on test words "
     "of T and 4T letters, of all seeds. holds: for each seed that passes at T, how many letters are right "
     "before the first wrong one on random words, repeated letters and alternations; ≥ where none was wrong. "
+    "control: letters right at T and 4T of a layer that can, by theorem, trained in the same way. "
     "seconds: of training one network. ! marks a conflict of can and learned."
 )
 
@@ -36,30 +39,35 @@ def _known() -> dict[str, Any]:
     return result
 
 
-def find_beside(settings: Data, tasks: Sequence[str]) -> list[dict[str, Any]]:
-    """The stored rows about these automata; none if the card has another protocol."""
-    known = _known()
-    if any(settings.get(key) != value for key, value in known["protocol"].items()):
-        return []
-    return [row for row in known["rows"] if row["task"] in tasks]
+def find_beside(tasks: Sequence[str]) -> list[dict[str, Any]]:
+    """The stored rows about these automata."""
+    return [row for row in _known()["rows"] if row["task"] in tasks]
 
 
-def stored_protocol() -> str:
-    """The protocol of the stored runs, in words."""
+def stored_protocol(settings: Data) -> str:
+    """The protocol of the stored runs in words, and what this card has instead."""
     held = _known()["protocol"]
-    return f"T = {held['length']}, width {held['width']}, {held['steps']:,} steps of {held['optimizer']}"
+    text = (
+        f"T = {held['length']}, width {held['width']}, {held['steps']:,} steps of {held['batch']} words by "
+        f"{held['optimizer']} at rate {held['lr']:g}"
+    )
+    others = [f"{key} {settings.get(key)}" for key, value in held.items() if settings.get(key) != value]
+    return f"{text} (this card has {', '.join(others)})" if others else text
 
 
 def cells(row: Data) -> list[str]:
     """A row of the table as texts."""
-    seeds = row["seeds"]
+    seeds, control = row["seeds"], row["control"]
     mark = " !" if row["conflict"] else ""
+    shares = "–" if control is None else " ".join(percent(control["accuracy"][key]) for key in ("T", "4T"))
     return [
         row["task"],
+        row["verdict"],
         row["can"] + mark,
-        f"{row['learned']['T']} of {seeds}",
-        f"{row['learned']['4T']} of {seeds}",
+        f"{row['learned']['T']} of {seeds}" if seeds else "not run",
+        f"{row['learned']['4T']} of {seeds}" if seeds else "not run",
         " ".join(_far(held) for held in row["holds"]) or "not run",
+        shares,
         f"{row['steps']:,}",
         "–" if row["seconds"] is None else f"{row['seconds']:.1f}",
         "–" if row["parameters"] is None else f"{row['parameters']:,}",
@@ -79,6 +87,8 @@ def notes(data: Data) -> list[str]:
     for row in data["rows"]:
         source = f" ({row['source']})" if row["source"] else ""
         result.append(f"{row['task']}: {row['can']}: {row['reason']}{source}.")
+        if row.get("control"):
+            result.append(_beside_control(row))
         lost = sum(step is not None for step in row.get("diverged", ()))
         if lost:
             result.append(f"{row['task']}: {lost} of {row['seeds']} seeds diverged: the loss was not finite.")
@@ -101,7 +111,7 @@ def notes(data: Data) -> list[str]:
 
 def text(data: Data) -> str:
     """The terminal table, with assumptions and notes below."""
-    header = (*HEADER[:4], "holds", *HEADER[5:])
+    header = tuple("holds" if name == HOLDS else name for name in HEADER)
     shown = table(header, [cells(row) for row in data["rows"]])
     return "\n".join([verdict(data), "", shown, "", *_beside_text(data), *notes(data)])
 
@@ -110,27 +120,39 @@ def _beside_text(data: Data) -> list[str]:
     """The known layers for a terminal: seeds that pass at T and at 4T."""
     if not data.get("beside"):
         return []
-    lines = ["beside it, seeds that pass at T and at 4T:"]
+    settings = data["settings"]
+    lines = [f"beside it, seeds that pass at T and at 4T; {stored_protocol(settings)}:"]
     for layer in dict.fromkeys(row["layer"] for row in data["beside"]):
         rows = [row for row in data["beside"] if row["layer"] == layer]
         lines.append(f"  {layer}: " + "; ".join(f"{row['task']} {_count(row)}" for row in rows))
     return [*lines, ""]
 
 
+def _beside_control(row: Data) -> str:
+    """What the control did, beside the best of the layer's seeds."""
+    best = {key: max(row["accuracy"][key]) for key in ("T", "4T")}
+    control = row["control"]["accuracy"]
+    return (
+        f"{row['task']}: the control, {row['control']['layer']}, has {percent(control['T'])} of the letters "
+        f"right at T and {percent(control['4T'])} at 4T; the layer at best {percent(best['T'])} and "
+        f"{percent(best['4T'])}."
+    )
+
+
 def verdict(data: Data) -> str:
-    """The card in a sentence: what most seeds track, how far, and what no theorem forbids."""
-    length, rows = data["settings"]["length"], data["rows"]
-    near, far = ([row["task"] for row in rows if _most(row, key)] for key in ("T", "4T"))
-    learned = f"learns {_list(near)} on words of {length} letters" if near else "learns none of them"
-    kept = f"keeps {_list(far)} on words four times as long" if far else "keeps none at four times the length"
-    missed = [row["task"] for row in rows if row["can"] == "yes" and not _most(row, "T")]
-    open_ = f" It could, by theorem, but did not learn {_list(missed)}." if missed else ""
-    tried = "one automaton was" if len(rows) == 1 else f"{len(rows)} automata were"
-    return f"{data['layer']} {learned} and {kept}; {tried} tried.{open_}"
-
-
-def _most(row: Data, key: str) -> bool:
-    return bool(2 * row["learned"][key] > row["seeds"])
+    """The card in a sentence: the verdict on each automaton, with the numbers of seeds that pass."""
+    length = data["settings"]["length"]
+    groups: dict[str, list[str]] = {}
+    for row in data["rows"]:
+        count = (
+            f" ({row['learned']['T']} and {row['learned']['4T']} of {row['seeds']})" if row["seeds"] else ""
+        )
+        groups.setdefault(row["verdict"], []).append(f"{row['task']}{count}")
+    parts = "; ".join(f"{_list(tasks)}: {what}" for what, tasks in groups.items())
+    return (
+        f"{data['layer']}: {parts}. In brackets: seeds with 99% of the letters right on words of {length} "
+        f"and of {4 * length} letters."
+    )
 
 
 def _list(names: Sequence[str]) -> str:
@@ -166,7 +188,7 @@ def _beside(data: Data) -> str:
     """Seeds that pass at T and at 4T, for her layer and the known ones: a row for each layer."""
     tasks = [row["task"] for row in data["rows"]]
     if not data.get("beside"):
-        return f"<p class='note'>The stored runs have {stored_protocol()}; this card has other settings.</p>"
+        return "<p class='note'>No stored runs have these automata.</p>"
     layers: dict[str, dict[str, Data]] = {data["layer"]: {row["task"]: row for row in data["rows"]}}
     for row in data["beside"]:
         layers.setdefault(row["layer"], {})[row["task"]] = row
@@ -176,7 +198,7 @@ def _beside(data: Data) -> str:
     )
     return (
         f"<table><tr><th>layer</th>{head}</tr>{''.join(lines)}</table><p class='note'>Seeds that pass "
-        f"at T and at 4T, of all seeds; {stored_protocol()}, as in results/tables/card-table.md.</p>"
+        f"at T and at 4T, of all seeds. The known layers: {stored_protocol(data['settings'])}.</p>"
     )
 
 
@@ -224,11 +246,12 @@ def horizons(data: Data) -> str:
 
 
 def badge(data: Data) -> str:
-    """The automata that most seeds track at T and at 4 T, as a picture of one line."""
-    count, kept = len(data["rows"]), [row["task"] for row in data["rows"] if _most(row, "4T")]
-    near = sum(_most(row, "T") for row in data["rows"])
-    left = "state tracking"
-    right = f"T: {near} of {count}, 4T: {len(kept)} of {count}" + (f" ({' '.join(kept)})" if kept else "")
+    """How many of the automata that were run most seeds track, at T and at 4T, as a picture of one line."""
+    run = [row for row in data["rows"] if row["seeds"]]
+    kept = [row["task"] for row in run if row["verdict"] == "learned"]
+    left, idle = "state tracking", len(data["rows"]) - len(run)
+    right = f"{len(kept)} of {len(run)}" if run else "not run"
+    right += (f" ({' '.join(kept)})" if kept else "") + (f", {idle} not run" if run and idle else "")
     widths = [text_width(part, 11) + 12 for part in (left, right)]
     canvas = Canvas(sum(widths), 20)
     canvas.rect(0, 0, widths[0], 20, fill=GREY, stroke="none")
