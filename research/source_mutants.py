@@ -612,8 +612,8 @@ MUTANTS = [
     ("lab/tasks/batches.py", "HELD_OUT = -1", "HELD_OUT = 0", "tests/lab/tasks"),
     (
         "lab/interpret/understand.py",
-        "self.blank = Bench(nothing, nothing.run(self.judge.letters))",
-        "self.blank = self.judging",
+        "self.scrambled = Bench(nothing, nothing.run(self.judge.letters))",
+        "self.scrambled = self.judging",
         "tests/lab/interpret",
     ),
     ("algebra/varieties.py", "compose(s, e) == e for", "compose(e, s) == e for", "tests/algebra"),

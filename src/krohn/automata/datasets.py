@@ -49,8 +49,8 @@ def write_dataset(
     check_output(target, *_WRITERS)
     _check_space(sampler, count, target)
 
-    def draw(worth: int) -> Iterator[Sample]:
-        return _report_progress(sampler.chunks(count), progress, worth / count)
+    def draw(share: int) -> Iterator[Sample]:
+        return _report_progress(sampler.chunks(count), progress, share / count)
 
     write_whole(target, lambda stream: _WRITERS[target.suffix](stream, sampler, draw, count))
 
@@ -95,11 +95,11 @@ def _write_npz(stream: IO[bytes], sampler: Sampler, draw: Draw, count: int) -> N
     types = sampler.column_types
     with ZipFile(stream, "w") as archive:
         for number, (key, kind) in enumerate(types.items()):
-            worth = count * (number + 1) // len(types) - count * number // len(types)
+            share = count * (number + 1) // len(types) - count * number // len(types)
             with archive.open(ZipInfo(f"{key}.npy"), "w", force_zip64=True) as member:
                 shape = {"descr": kind.str, "fortran_order": False, "shape": (count, sampler.length)}
                 np.lib.format.write_array_header_1_0(member, shape)
-                for chunk in draw(worth):
+                for chunk in draw(share):
                     member.write(np.ascontiguousarray(chunk.columns()[key]).data)
         for key in ("letter_names", "state_names"):
             with archive.open(ZipInfo(f"{key}.npy"), "w") as member:

@@ -313,8 +313,8 @@ class _Diagram:
         width = text_width(text, 11) + 4
         # The loop reaches three quarters of the way to its control points; at the sides, half the label's
         # width is added.
-        beyond = 0.25 * near + 0.66 * reach + 9 + 0.5 * width * abs(math.cos(away))
-        place = beside(beyond, 0.0)
+        distance = 0.25 * near + 0.66 * reach + 9 + 0.5 * width * abs(math.cos(away))
+        place = beside(distance, 0.0)
         self.labels.append((*place, width))
         self.canvas.label(*place, text, size=11, fill=_TEXT, class_="letter")
 

@@ -39,12 +39,12 @@ def run_as_process() -> int:
 
 def _answer() -> int:
     """Runs the command and returns its exit status; handles shell completion instead if requested."""
-    asked = os.environ.get(COMPLETION)
-    if not asked:
+    shell = os.environ.get(COMPLETION)
+    if not shell:
         return run()
     from click.shell_completion import shell_complete
 
-    return BROKEN if shell_complete(app, {}, "krohn", COMPLETION, asked) else 0
+    return BROKEN if shell_complete(app, {}, "krohn", COMPLETION, shell) else 0
 
 
 def _without_stdout() -> int:

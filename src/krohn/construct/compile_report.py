@@ -136,8 +136,8 @@ def _proof(network: CompiledNetwork) -> str:
     words = f"every word of up to {counted(network.length, 'letter')}"
     if network.proved:
         return f"proved: right on {words} in {network.proved}"
-    asked = "not proved right" if network.passed_over else "not shown to the checker"
-    return f"proved: no, it is {asked}; krohn verify says more"
+    state = "not proved right" if network.passed_over else "not shown to the checker"
+    return f"proved: no, it is {state}; krohn verify says more"
 
 
 def _per_head(layer: list[str]) -> str:

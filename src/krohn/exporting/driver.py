@@ -85,8 +85,8 @@ def attempt(
         )
     if "onnx" in formats:
         onnx_graph.require_onnx()  # fail early
-    asked = ExportQuestion(dtype, replicate, length, proof, announce)
-    exported = kind_for(network, "export needs", "export").export(network, formats, asked)
+    question = ExportQuestion(dtype, replicate, length, proof, announce)
+    exported = kind_for(network, "export needs", "export").export(network, formats, question)
     exports = Exports(replace(one, out=folders[one.to], unchecked=unchecked) for one in exported)
     if exports.written:
         for one in exports:

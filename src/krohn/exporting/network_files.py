@@ -64,12 +64,12 @@ def export_decoder(decoder: Decoder, network: CompiledNetwork, *, proof: bool) -
 
 
 def _examine(
-    decoder: Decoder, network: CompiledNetwork, dtype: str, asked: bool
+    decoder: Decoder, network: CompiledNetwork, dtype: str, proving: bool
 ) -> tuple[ModelCard, Verdict | None]:
     """Results of testing a decoder of a compiled network, and of proving it."""
     findings, proof = _findings(decoder, network, dtype), None
     if findings["rounding"] is not None:
-        proof = prove(decoder, network) if asked else unproved("no proof was asked for")
+        proof = prove(decoder, network) if proving else unproved("no proof was asked for")
         about = {"certified": proof.certified, "dtype": DTYPE, "margin": at_least(proof.margin, 4)}
         findings["certificate"] = {**about, "reason": proof.reason[:300], "largest": proof.largest}
     origin = {"method": network.method}

@@ -182,6 +182,6 @@ def _constant_depth(walls: int, total: int) -> Mlp:
 def comparisons(walls: int) -> tuple[tuple[int, int], ...]:
     """Pairs (a, b) whose bit 1[x_a > x_b] is a feature; the last 2S say which heads are matched."""
     ends = [(s, s + walls) for s in range(walls + 1)]
-    beyond = [(s - 1, s + walls) for s in range(1, walls + 1)]
+    outside = [(s - 1, s + walls) for s in range(1, walls + 1)]
     inner = [(s, s + 1) for s in range(walls)] + [(s, s - 1) for s in range(walls + 1, 2 * walls + 1)]
-    return (*ends, *beyond, *inner)
+    return (*ends, *outside, *inner)

@@ -163,7 +163,7 @@ class Kind:
         """What its registers and heads mean, or what they hold and see on a word."""
         raise self._lacking("explained")
 
-    def export(self, given: Any, formats: Sequence[str], asked: "ExportQuestion") -> "list[Exported]":
+    def export(self, given: Any, formats: Sequence[str], question: "ExportQuestion") -> "list[Exported]":
         """Its files in each format, tested and, where asked, proved."""
         raise self._lacking("exported")
 
@@ -272,13 +272,13 @@ class Compiled(_Own):
         network, name = self.reader(given), "" if isinstance(given, CompiledNetwork) else str(given)
         return view(network, name) if word is None else explain_word(network, word)
 
-    def export(self, given: Any, formats: Sequence[str], asked: "ExportQuestion") -> "list[Exported]":
+    def export(self, given: Any, formats: Sequence[str], question: "ExportQuestion") -> "list[Exported]":
         from krohn.exporting.network_files import export_compiled
 
-        if asked.replicate is not None or asked.length is not None:
+        if question.replicate is not None or question.length is not None:
             raise InvalidInput("replicate and length are for training runs; this is a compiled network")
         return export_compiled(
-            self.reader(given), formats, asked.dtype, proof=asked.proof, announce=asked.announce
+            self.reader(given), formats, question.dtype, proof=question.proof, announce=question.announce
         )
 
 
@@ -439,13 +439,13 @@ class Trained(_Own):
         self.refuse_names(automaton, tokens)
         return subject_of_run(_folder(given))
 
-    def export(self, given: Any, formats: Sequence[str], asked: "ExportQuestion") -> "list[Exported]":
+    def export(self, given: Any, formats: Sequence[str], question: "ExportQuestion") -> "list[Exported]":
         from krohn.exporting.network_files import export_run
 
-        if asked.dtype != "float32":
+        if question.dtype != "float32":
             raise Unsupported("a trained network is exported in float32, the type it was compared in")
         run = _folder(given)
-        return [export_run(run, to, replicate=asked.replicate, length=asked.length) for to in formats]
+        return [export_run(run, to, replicate=question.replicate, length=question.length) for to in formats]
 
 
 class Stock(Kind):

@@ -24,14 +24,16 @@ def recheck_net(
     meant: Semiautomaton | None,
     *,
     renamed: bool = False,
-    beyond: str = "",
+    unclaimed: str = "",
     effort: float = 1.0,
 ) -> Verification:
-    """The verdict on a certificate; ``named`` is the automaton that the files of the network name, ``beyond``
-    what was asked and is not claimed.
+    """The verdict on a certificate.
+
+    ``named`` is the automaton that the network's files name, ``meant`` the user's, and ``unclaimed`` says
+    what of the question the certificate does not claim.
     """
     identity, claim = identify(named, meant, renamed=renamed), certificate.claim
-    reason = _objection(identity, certificate, beyond)
+    reason = _objection(identity, certificate, unclaimed)
     verdict = Verdict(False, 0.0, reason) if reason else _judged(net, certificate, effort)
     lead = f", with a logit margin of {verdict.margin:.6g}" if verdict.margin else ""
     text = verdict.reason or f"the witness holds{lead}"
@@ -49,12 +51,12 @@ def recheck_net(
     )
 
 
-def _objection(identity: Identity, certificate: Certificate, beyond: str) -> str:
+def _objection(identity: Identity, certificate: Certificate, unclaimed: str) -> str:
     """Why the certificate does not answer the question, whatever its witness; empty if it does."""
     if identity.mismatch:
         return f"identity: {identity.mismatch}"
-    if beyond or _same(certificate, identity.automaton):
-        return beyond
+    if unclaimed or _same(certificate, identity.automaton):
+        return unclaimed
     return "identity: the certificate is about another automaton than the network's files name"
 
 

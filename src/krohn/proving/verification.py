@@ -105,21 +105,23 @@ def verify(
     return _write(kind.verify(path_of(network) if isinstance(network, str) else network, question), out)
 
 
-def _refuse_idle(kind: Kind, asked: Question, certificate: Any, *, kernel: bool, as_claimed: bool) -> None:
+def _refuse_idle(kind: Kind, question: Question, certificate: Any, *, kernel: bool, as_claimed: bool) -> None:
     """Refuses options that would change nothing."""
-    if asked.tokens is not None and kind.names_itself:
+    if question.tokens is not None and kind.names_itself:
         raise InvalidInput(f"--tokens is for a network that krohn did not write; {kind.called} names its own")
-    if asked.renamed and asked.automaton is None:
+    if question.renamed and question.automaton is None:
         raise InvalidInput("--renamed needs --automaton SPEC, whose names the network need not have")
-    if not 0 < asked.effort < inf:
-        raise InvalidInput(f"effort must be a number above 0; got {shown(asked.effort)}")
-    searches = asked.largest or asked.device != "cpu" or (asked.effort != 1.0 and certificate is None)
-    about = asked.dtype not in (None, "float32") or asked.length is not None or certificate is not None
-    if asked.order not in (None, *ORDERS):
-        raise InvalidInput(f"order must be {' or '.join(ORDERS)}; got {shown(asked.order)}")
-    if asked.order is not None and certificate is None:
+    if not 0 < question.effort < inf:
+        raise InvalidInput(f"effort must be a number above 0; got {shown(question.effort)}")
+    searches = (
+        question.largest or question.device != "cpu" or (question.effort != 1.0 and certificate is None)
+    )
+    about = question.dtype not in (None, "float32") or question.length is not None or certificate is not None
+    if question.order not in (None, *ORDERS):
+        raise InvalidInput(f"order must be {' or '.join(ORDERS)}; got {shown(question.order)}")
+    if question.order is not None and certificate is None:
         raise InvalidInput("--order needs --recheck CERTIFICATE: without it the verdict says for which order")
-    if kernel and (searches or about or asked.chunks or as_claimed):
+    if kernel and (searches or about or question.chunks or as_claimed):
         raise InvalidInput(
             "--kernel proves float32 for all words a network was built for; omit --dtype, --length, "
             "--recheck, --as-claimed, --chunks, --largest, --effort and --device"
@@ -181,7 +183,7 @@ def _recheck(
     net, named = kind_for(network, "verify --recheck needs", "net").net(network, certificate)
     dtype = None if question.dtype is None else arithmetic(question.dtype)
     limits: dict[str, Any] = {"order": question.order, "chunks": question.chunks, "as_claimed": as_claimed}
-    beyond = unanswered(net, certificate.claim, dtype, question.length, **limits)
+    unclaimed = unanswered(net, certificate.claim, dtype, question.length, **limits)
     meant, tokens = question.automaton, question.tokens
     if tokens is not None:
         if question.renamed:
@@ -189,7 +191,7 @@ def _recheck(
         # No file of the network says what its tokens mean: with others it is right about another automaton.
         claimed = named_tokens(named, certificate.claim.configuration.get("tokens"))
         if named_tokens(meant or named, tokens) != claimed:
-            beyond = "question: the certificate is about other tokens than those that were asked for"
+            unclaimed = "question: the certificate is about other tokens than those that were asked for"
     return recheck_net(
-        net, named, certificate, meant, renamed=question.renamed, beyond=beyond, effort=question.effort
+        net, named, certificate, meant, renamed=question.renamed, unclaimed=unclaimed, effort=question.effort
     )

@@ -69,8 +69,8 @@ def in_blocks(letters: int, length: int) -> Iterator[Words]:
 
 
 def _number(numbers: npt.NDArray[np.int64], letters: int, length: int) -> Words:
-    worth = np.array([letters**place for place in range(length)][::-1], dtype=np.int64)
-    return numbers[:, None] // worth % letters
+    place_values = np.array([letters**place for place in range(length)][::-1], dtype=np.int64)
+    return numbers[:, None] // place_values % letters
 
 
 def search(

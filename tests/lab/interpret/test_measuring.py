@@ -184,7 +184,7 @@ def test_the_three_sets_of_words_are_different_words_of_one_draw(study: Study) -
     together = np.concatenate([one.letters for one in sets])
     assert (together == study.subject.draw(2, len(together), 6)).all()
     assert study.accuracy == Share.of(amount.judge * 6, amount.judge * 6)
-    assert (study.heard(5).letters == study.judge.letters[:5]).all()
+    assert (study.first_words(5).letters == study.judge.letters[:5]).all()
 
 
 @pytest.mark.parametrize(("length", "few"), [(3, True), (16, False)])

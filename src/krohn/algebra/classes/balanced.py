@@ -125,7 +125,7 @@ class _Component:
             while state != p:
                 turns, state = turns + 1, language.run(state, word)
             return turning(language, p, q, word, turns)
-        end = language.telling(p, q)
+        end = language.separating_word(p, q)
         words = pattern(language.words_to[p], end), pattern(language.words_to[q], end)
         return Witness(words, "differ", self._equation(classes, p, q))
 

@@ -38,7 +38,7 @@ def definite(language: Recognizer) -> Verdict:
         return Verdict(True, longest + 1)
     assert pair is not None
     p, q = pair
-    turn, end = _pair_loop(language, pair), language.telling(p, q)
+    turn, end = _pair_loop(language, pair), language.separating_word(p, q)
     one, two = (pattern(language.words_to[state], [turn], end) for state in pair)
     return Verdict(False, None, Witness((one, two), "differ", "they end alike"))
 
@@ -54,7 +54,7 @@ def strictly_local(language: Recognizer) -> Verdict:
         return Verdict(True, longest + 2)
     assert pair is not None
     p, q = pair
-    turn, end = _pair_loop(language, pair), language.telling(p, q)
+    turn, end = _pair_loop(language, pair), language.separating_word(p, q)
     if language.run(p, end) not in language.accepting:
         p, q = q, p
     words, other = language.words_to, language.accepted_from(q)

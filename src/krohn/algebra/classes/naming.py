@@ -224,12 +224,12 @@ def _quasi_aperiodic(shown: Recognizer, one_length: OneLength | None) -> Verdict
         return YES
     note = "words of one length form a group"
     if one_length.words:
-        still, moving = (tuple(shown.alike[a] for a in word) for word in one_length.words[:2])
+        fixing, moving = (tuple(shown.alike[a] for a in word) for word in one_length.words[:2])
         for p in range(shown.size):
             q = shown.run(p, moving)
-            if shown.run(p, still) == p != q:
-                start, end = shown.words_to[p], shown.telling(p, q)
-                words = pattern(start, [still], still, end), pattern(start, [still], moving, end)
+            if shown.run(p, fixing) == p != q:
+                start, end = shown.words_to[p], shown.separating_word(p, q)
+                words = pattern(start, [fixing], fixing, end), pattern(start, [fixing], moving, end)
                 return shown.spelled(Verdict(False, None, Witness(words, "differ", note)))
     return Verdict(False, None, Witness((), "differ", note))
 

@@ -90,7 +90,7 @@ def r_trivial(language: Recognizer) -> Verdict:
 def return_and_again(language: Recognizer, p: int, q: int) -> Witness:
     """Words that return to p, and that go on to q: u (xy)ⁿ v and u (xy)ⁿ x v."""
     there, back = language.to((p,), (q,)), language.to((q,), (p,))
-    start, end = language.words_to[p], language.telling(p, q)
+    start, end = language.words_to[p], language.separating_word(p, q)
     words = pattern(start, [there + back], end), pattern(start, [there + back], there, end)
     return Witness(words, "differ", "what was left is entered again")
 
@@ -108,7 +108,7 @@ def piecewise_testable(language: Recognizer) -> Verdict:
             ends = _ends(language, q, a, b)
             if len(ends) > 1:
                 (r, x), (s, y) = list(ends.items())[:2]
-                start, end = language.words_to[q], language.telling(r, s)
+                start, end = language.words_to[q], language.separating_word(r, s)
                 words = pattern(start, x, [(a, b)], end), pattern(start, y, [(a, b)], end)
                 note = "the same subsequences of n letters"
                 return Verdict(False, None, Witness(words, "differ", note))
@@ -167,6 +167,6 @@ def one_idempotent(language: Recognizer) -> Verdict:
 def flip_flop(language: Recognizer, p: int, q: int) -> Witness:
     """One word x takes both states to p, and one y takes both to q: the last of x and y decides."""
     x, y = language.to((p, q), (p, p)), language.to((p, q), (q, q))
-    start, end = language.words_to[p], language.telling(p, q)
+    start, end = language.words_to[p], language.separating_word(p, q)
     words = pattern(start, [y + x], end), pattern(start, [x + y], end)
     return Witness(words, "differ", "the last of two words decides, which both may come again")

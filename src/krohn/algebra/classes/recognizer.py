@@ -207,7 +207,7 @@ class Recognizer:
                 best = (a, *rest)
         return best
 
-    def telling(self, p: int, q: int) -> Word:
+    def separating_word(self, p: int, q: int) -> Word:
         """The shortest word after which p and q show different things."""
         word = self.path((p, q), lambda node: self.shown[node[0]] != self.shown[node[1]])
         assert word is not None, "the states of a minimal automaton are told apart"

@@ -56,7 +56,7 @@ def counting(s: Syntactic) -> Witness:
 
 def turning(language: Recognizer, p: int, q: int, word: tuple[int, ...], turns: int) -> Witness:
     """The word takes p to q and, so many times, back to p."""
-    start, end = language.words_to[p], language.telling(p, q)
+    start, end = language.words_to[p], language.separating_word(p, q)
     note = f"it counts a word modulo {turns}"
     return Witness(
         (pattern(start, [word * turns], end), pattern(start, [word * turns], word, end)), "differ", note

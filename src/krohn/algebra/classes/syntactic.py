@@ -114,7 +114,7 @@ class Syntactic:
         language, a, b = self.language, self.elements[x], self.elements[y]
         words = language.words_to
         q = min((q for q in range(language.size) if a[q] != b[q]), key=lambda q: len(words[q]))
-        end = language.telling(a[q], b[q])
+        end = language.separating_word(a[q], b[q])
         return Witness(tuple(_within(words[q], each, end) for each in (one, two)), "differ", note)
 
 

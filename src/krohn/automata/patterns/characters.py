@@ -19,7 +19,7 @@ _LONGEST = 24
 
 
 @lru_cache(maxsize=4_096)
-def asked(source: str, flags: int = 0) -> Runs:
+def characters_of(source: str, flags: int = 0) -> Runs:
     """The characters that the pattern of one character matches."""
     matches = re.compile(f"(?:{source})+", flags).finditer(_every())
     return tuple((match.start(), match.end() - 1) for match in matches)
@@ -70,13 +70,13 @@ def name_of(runs: Runs) -> str:
     if runs == EVERYTHING:
         return "any"
     for known in _NAMED[:3]:
-        if runs in (asked(known), asked(known, re.ASCII)):
+        if runs in (characters_of(known), characters_of(known, re.ASCII)):
             return known
     best = min((f"[{_inside(runs)}]", f"[^{_inside(complement(runs))}]"), key=len)
     if len(best) <= _LONGEST:
         return best
     for known in _NAMED:  # \w with a few more, and without a few
-        parts = classes([asked(known), runs])
+        parts = classes([characters_of(known), runs])
         less, more = parts.get(1, ()), parts.get(2, ())
         if 3 in parts and len(less) + len(more) <= 4:
             text = f"[{known}{_inside(more)}]" if more else known

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from krohn.automata.patterns.characters import Runs, asked
+from krohn.automata.patterns.characters import Runs, characters_of
 from krohn.automata.patterns.parsed import END, FIRST_BEHIND, KINDS, MET, Nodes, Parsed, Read
 from krohn.automata.patterns.threads import Thread, Threads, accepts
 from krohn.errors import LimitExceeded
@@ -17,7 +17,7 @@ State = tuple[int, int, Places]
 
 def kind_sets(nodes: Nodes) -> dict[int, int]:
     """The set of each kind of neighbour that conditions ask for; new sets are added to the nodes'."""
-    wanted = {bit: asked(source) for bit, source in KINDS.items() if nodes.kinds & bit}
+    wanted = {bit: characters_of(source) for bit, source in KINDS.items() if nodes.kinds & bit}
     return {bit: nodes.sets.setdefault(runs, len(nodes.sets)) for bit, runs in wanted.items()}
 
 

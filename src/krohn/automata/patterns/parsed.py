@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from re import _parser as syntax  # type: ignore[attr-defined]
 from typing import Any
 
-from krohn.automata.patterns.characters import EVERYTHING, LAST, Runs, asked, complement, joined
+from krohn.automata.patterns.characters import EVERYTHING, LAST, Runs, characters_of, complement, joined
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 
 END, NEWLINE, WORD, ASCII_WORD = 1, 2, 4, 8
@@ -195,7 +195,7 @@ def read_by(operator: str, argument: Any, flags: int) -> Runs | None:
         if not flags & re.I:
             return _set(inside, flags)
         negated = "^" if operator == "NOT_LITERAL" else ""
-        return asked(f"[{negated}{''.join(map(_source, inside))}]", flags & (re.I | re.A))
+        return characters_of(f"[{negated}{''.join(map(_source, inside))}]", flags & (re.I | re.A))
     return None
 
 
@@ -213,7 +213,7 @@ def _set(members: Iterable[tuple[Any, Any]], flags: int) -> Runs:
             case "RANGE":
                 runs.append(value)
             case "CATEGORY":
-                runs += asked(_category(value), flags & re.A)
+                runs += characters_of(_category(value), flags & re.A)
     result = joined(runs)
     return complement(result) if negated else result
 

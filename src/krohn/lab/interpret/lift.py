@@ -101,8 +101,8 @@ class CoordinateLift:
         tuples = self.along(readings)
         before, after = (self.coordinates[tuples[pairs.base, pairs.at + step]] for step in (0, 1))
         others = [place for place in range(self.coordinates.shape[1]) if place not in part.replaced]
-        still = (before[:, others] == after[:, others]).all(axis=1)
-        return np.where(still, self.predict_after(part, readings, pairs), -1)
+        unchanged = (before[:, others] == after[:, others]).all(axis=1)
+        return np.where(unchanged, self.predict_after(part, readings, pairs), -1)
 
     def predict_during(self, place: int, readings: Readings, pairs: Pairs) -> Numbers:
         """As ``predict_after`` for one coordinate, as if it had already differed before the letter."""

@@ -114,14 +114,14 @@ def status(finding: Finding) -> str:
 def _status(finding: Finding) -> str:
     if finding.causal is not None:
         quiet = 1.0 if finding.stays is None else finding.stays.value
-        beyond = max((share.high for share in finding.controls.values()), default=0.0)
+        strongest = max((share.high for share in finding.controls.values()), default=0.0)
         if finding.causal.low >= HELD_FROM and quiet >= HELD_FROM:
-            if finding.causal.low <= beyond:
+            if finding.causal.low <= strongest:
                 return "as a control"
             return "with the state" if finding.alike else "held"
         lucky = finding.causal.value - (finding.chance or 0.0) < ABOVE_CHANCE
         moved = finding.role.startswith("moved")  # then few answers are possible: chance is uninformative
-        if finding.causal.low > max(PARTLY_FROM, beyond) and quiet >= PARTLY_FROM and (moved or not lucky):
+        if finding.causal.low > max(PARTLY_FROM, strongest) and quiet >= PARTLY_FROM and (moved or not lucky):
             return "partly"
     return "readable" if _gain(finding) >= READ_FROM else "no"
 
@@ -260,12 +260,12 @@ def _missing(report: Report) -> Iterator[str]:
         rows = [(v, row) for v, result in report.variables if v.family == family for row in result]
         if not rows or any(status(row) in HOW.values() for _, row in rows):
             continue
-        asked = [(v, row) for v, row in rows if row.causal is not None and not row.final]
+        tried = [(v, row) for v, row in rows if row.causal is not None and not row.final]
         also = _read_alone(rows)
-        if not asked:
+        if not tried:
             yield f"nothing causal can be said about {text}{also}"
             continue
-        best, row = max(asked, key=lambda pair: pair[1].causal.value if pair[1].causal else 0.0)
+        best, row = max(tried, key=lambda pair: pair[1].causal.value if pair[1].causal else 0.0)
         assert row.causal is not None
         near = row.causal.value - (row.chance or 0.0) < ABOVE_CHANCE
         held = "no more than chance" if near else "not held"

@@ -59,13 +59,17 @@ LEAST_PAIRS = 24
 
 @dataclass(frozen=True, eq=False)
 class StudyQuestion:
-    """The test pairs of one role: telling and quiet ones. Controls are evaluated on the first half."""
+    """The test pairs of one role, and controls on the first half.
+
+    A *telling* pair is one whose swap should change the answer, a *quiet* one should not (``swaps.py``).
+    ``scrambled`` are swaps in the network with its weights in random order.
+    """
 
     telling: Telling
     first: Swapping
     second: Swapping
     quiet: Swapping
-    blank: Swapping
+    scrambled: Swapping
 
 
 class Study:
@@ -86,14 +90,14 @@ class Study:
         self.fitted = self.stages.run(self.fit.letters)
         # Weights in random order have the same sizes: what is found there comes with the architecture.
         nothing = shuffle_weights(self.stages, seed)
-        blank = nothing.run(self.fit.letters)
+        scrambled = nothing.run(self.fit.letters)
         self._spreads = [
-            (Spread(self._letters(self.fitted, layer)), Spread(self._letters(blank, layer)))
+            (Spread(self._letters(self.fitted, layer)), Spread(self._letters(scrambled, layer)))
             for layer in range(len(self.stages.blocks) + 1)
         ]
         self.tuning = Bench(self.stages, self.stages.run(self.tune.letters))
         self.judging = Bench(self.stages, self.stages.run(self.judge.letters))
-        self.blank = Bench(nothing, nothing.run(self.judge.letters))
+        self.scrambled = Bench(nothing, nothing.run(self.judge.letters))
 
     @property
     def accuracy(self) -> Share:
@@ -101,7 +105,7 @@ class Study:
         right = self.judging.passed.answers == self.judge.states
         return Share.of(int(right.sum()), right.size)
 
-    def heard(self, count: int) -> Readings:
+    def first_words(self, count: int) -> Readings:
         """The first of the test words."""
         return Readings(self.subject.automaton, self.judge.letters[:count])
 
@@ -115,47 +119,48 @@ class Study:
         With ``against``, only pairs of words are used on which none of these predicts the same state.
         """
         rng = np.random.default_rng([self.seed, 1])
-        asked, trials = {}, {}
+        questions, trials = {}, {}
         for role, predict in variable.roles.items():
             judged, tuned = self.amount.judged_pairs, self.amount.tuned_pairs
             telling = telling_pairs(variable, predict, self.judge, rng, judged, against)
             if len(telling) >= LEAST_PAIRS:
                 tried = telling_pairs(variable, predict, self.tune, rng, tuned, against)
-                asked[role], trials[role] = self._question(telling), Trial.of(self.tuning, tried)
+                questions[role], trials[role] = self._question(telling), Trial.of(self.tuning, tried)
         values = variable.values(self.fit)
         # The same labels on other words: what a subspace finds in them is chance, at every position alike.
         mixed = rng.permuted(values, axis=0)  # permutes words within each position
         return [
-            self._finding(layer, values, mixed, asked, trials) for layer in range(len(self.stages.blocks) + 1)
+            self._finding(layer, values, mixed, questions, trials)
+            for layer in range(len(self.stages.blocks) + 1)
         ]
 
     def _question(self, telling: Telling) -> StudyQuestion:
         first = np.arange(len(telling)) < -(-len(telling) // 2)
         halves = telling.pairs.where(first), telling.pairs.where(~first)
         one, other, quiet = (self.judging.swapping(pairs) for pairs in (*halves, telling.quiet))
-        return StudyQuestion(telling, one, other, quiet, self.blank.swapping(halves[0]))
+        return StudyQuestion(telling, one, other, quiet, self.scrambled.swapping(halves[0]))
 
     def _finding(
         self,
         layer: int,
         values: Numbers,
         mixed: Numbers,
-        asked: dict[str, StudyQuestion],
+        questions: dict[str, StudyQuestion],
         trials: dict[str, Trial],
     ) -> Finding:
-        spread, blank = self._spreads[layer]
+        spread, scrambled = self._spreads[layer]
         read = self._probe(layer, values, mixed)
         chosen = choose(layer, spread.scatters(values), trials) if trials else None
         if chosen is None:
             return read
-        telling, count = asked[chosen.role].telling, chosen.basis.shape[1]
+        telling, count = questions[chosen.role].telling, chosen.basis.shape[1]
         others = {
             "rest": complement(chosen.basis),
             "shuffled": directions(*spread.scatters(mixed), RIDGES[0])[0][:, :count],
             "random": random_directions(self.stages.dim, count, self.seed),
         }
-        none = directions(*blank.scatters(values), chosen.ridge)[0][:, :count]
-        moved, hits = self._hits(layer, chosen.basis, others, none, asked[chosen.role])
+        untrained = directions(*scrambled.scatters(values), chosen.ridge)[0][:, :count]
+        moved, hits = self._hits(layer, chosen.basis, others, untrained, questions[chosen.role])
         shares = {name: Share.of(int(hit.sum()), len(hit)) for name, hit in hits.items() if len(hit)}
         before = self.judge.states[telling.pairs.base, telling.pairs.at]
         return replace(
@@ -174,21 +179,21 @@ class Study:
         )
 
     def _hits(
-        self, layer: int, basis: Tensor, others: dict[str, Tensor], none: Tensor, asked: StudyQuestion
+        self, layer: int, basis: Tensor, others: dict[str, Tensor], untrained: Tensor, question: StudyQuestion
     ) -> tuple[Numbers, dict[str, Hits]]:
         """Answers after swaps of the subspace; which of these, and of the controls, are as predicted."""
-        telling, quiet = asked.telling, asked.telling.quiet
-        answers = asked.first.answers(layer, [basis, *others.values()])
-        moved = np.concatenate([answers[:, 0], asked.second.answers(layer, [basis])[:, 0]])
-        still = asked.quiet.answers(layer, [basis])[:, 0] == self.judge.states[quiet.base, quiet.at]
+        telling, quiet = question.telling, question.telling.quiet
+        answers = question.first.answers(layer, [basis, *others.values()])
+        moved = np.concatenate([answers[:, 0], question.second.answers(layer, [basis])[:, 0]])
+        unchanged = question.quiet.answers(layer, [basis])[:, 0] == self.judge.states[quiet.base, quiet.at]
         hits = {
             name: changed_as_predicted(self.judging, column, telling)
             for name, column in zip(("causal", *others), (moved, *answers.T[1:]), strict=True)
         }
         hits["untrained"] = changed_as_predicted(
-            self.blank, asked.blank.answers(layer, [none])[:, 0], telling
+            self.scrambled, question.scrambled.answers(layer, [untrained])[:, 0], telling
         )
-        return moved, {**hits, "stays": still}
+        return moved, {**hits, "stays": unchanged}
 
     def _probe(self, layer: int, values: Numbers, mixed: Numbers) -> Finding:
         """A linear probe of the variable and of its shuffled labels, on the positions where it has values."""
@@ -282,7 +287,7 @@ def understand(
     letters = min(curve.best(SHORTEST)[0], LONGEST) if length is None else length
     study = Study(subject, seed=seed, amount=Amount.of(effort), length=letters)
     passed = subject.stages.run(study.judge.letters[:HEAD_WORDS], attention=True)
-    heads = classify_heads(subject.stages, passed, study.heard(HEAD_WORDS))
+    heads = classify_heads(subject.stages, passed, study.first_words(HEAD_WORDS))
     result = all_findings(study)
     return Report(
         network=subject.title,

@@ -270,12 +270,12 @@ def examine_run(
     trained: TrainedNetwork, automaton: Semiautomaton, length: int | None = None, effort: float = 1.0
 ) -> Examined:
     """Runs all words of the largest length up to ``length`` that the effort allows, and samples."""
-    asked = length or trained.length
-    reach = longest(trained, asked, effort)
+    wanted = length or trained.length
+    reach = longest(trained, wanted, effort)
     may = words_of_training(trained)
     recurrent = kind_of(trained) in RECURRENT
-    far = max(asked, LONG) if recurrent and length is None else asked
-    random, repeating = uniform(automaton, asked), habitual(automaton, far)
+    far = max(wanted, LONG) if recurrent and length is None else wanted
+    random, repeating = uniform(automaton, wanted), habitual(automaton, far)
     if may is not None:
         random, repeating = (legal(automaton, words, may) for words in (random, repeating))
     return Examined(

@@ -198,12 +198,12 @@ def counterfactuals(
     together = join([each for each in single if each.name not in telling])
     every = [*alone, *_draw(network, together, len(single), seed, count)]
     chosen = [_choose(drawn, count) for drawn in every]
-    asked, pairs = list[CausalVariable](), list[Counterfactual]()
+    swapped, pairs = list[CausalVariable](), list[Counterfactual]()
     for variable, train, test in zip((*single, *together), chosen[::2], chosen[1::2], strict=True):
         if train and test:
-            asked.append(variable)
+            swapped.append(variable)
             pairs += [*train, *test]
-    return asked, pairs
+    return swapped, pairs
 
 
 def _draw(
@@ -218,11 +218,11 @@ def _draw(
 
 
 def _choose(drawn: list[Counterfactual], count: int) -> list[Counterfactual]:
-    """A quarter are quiet pairs if available: there nothing may change."""
-    telling, quiet = [one for one in drawn if one.telling], [one for one in drawn if not one.telling]
+    """A quarter are pairs after whose swap no answer may change, if there are any."""
+    telling, unchanged = [one for one in drawn if one.telling], [one for one in drawn if not one.telling]
     if len(telling) < LEAST:
         return []
-    return [*telling[: max(count - count // 4, count - len(quiet))], *quiet[: count // 4]]
+    return [*telling[: max(count - count // 4, count - len(unchanged))], *unchanged[: count // 4]]
 
 
 def _draws(

@@ -287,13 +287,13 @@ def score_subspace(folder: str | Path, subspace: str | Path) -> Rows[SubspaceSco
     given = payload if isinstance(payload, list) else [payload]
     if not given:
         raise InvalidFile(f"{short(path)} must hold a subspace or a list of them; the list is empty")
-    asked = known.counterfactuals(TEST)
-    scores = [_subspace(known, path, one, asked) for one in given]
+    pairs = known.counterfactuals(TEST)
+    scores = [_subspace(known, path, one, pairs) for one in given]
     return Rows(scores, asdict, SubspaceScore.cells)
 
 
-def _subspace(known: Known, path: Path, given: object, asked: list[Counterfactual]) -> SubspaceScore:
-    names = list(dict.fromkeys(one.variable for one in asked))
+def _subspace(known: Known, path: Path, given: object, pairs: list[Counterfactual]) -> SubspaceScore:
+    names = list(dict.fromkeys(one.variable for one in pairs))
     if not isinstance(given, dict) or given.get("variable") not in names:
         name = given.get("variable") if isinstance(given, dict) else given
         raise InvalidFile(f"{path} must name a variable, one of {', '.join(names)}; got {str(name)[:60]!r}")
@@ -303,7 +303,7 @@ def _subspace(known: Known, path: Path, given: object, asked: list[Counterfactua
             f"{path} must name a place such as blocks.0.hook_resid_post; got {str(place)[:60]!r}"
         )
     basis, reads = independent(path, given.get("basis"), known.graph.dim), given.get("reads")
-    chosen = [one for one in asked if one.variable == given["variable"]]
+    chosen = [one for one in pairs if one.variable == given["variable"]]
     if reads is None:
         basis = readers = np.linalg.qr(basis.T)[0].T
     else:

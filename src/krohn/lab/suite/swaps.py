@@ -10,15 +10,15 @@ from krohn.lab.suite.causal import Counterfactual
 from krohn.lab.suite.patching import EdgeModel
 
 
-def swapped_in(model: EdgeModel, place: str, asked: Sequence[Counterfactual]) -> Tensor:
+def swapped_in(model: EdgeModel, place: str, pairs: Sequence[Counterfactual]) -> Tensor:
     """The stream of the source words at the place and letter of the swap: [pair, d]."""
-    sources = np.array([one.source for one in asked], dtype=np.int64)
-    letters = torch.tensor([one.letter for one in asked]) + model.prompt
+    sources = np.array([one.source for one in pairs], dtype=np.int64)
+    letters = torch.tensor([one.letter for one in pairs]) + model.prompt
     seen = list[Tensor]()
 
     def look(where: str, stream: Tensor) -> Tensor:
         if where == place:
-            seen.append(stream[torch.arange(len(asked)), letters])
+            seen.append(stream[torch.arange(len(pairs)), letters])
         return stream
 
     with torch.no_grad():
@@ -30,7 +30,7 @@ def interchange(
     model: EdgeModel,
     place: str,
     basis: Tensor,
-    asked: Sequence[Counterfactual],
+    pairs: Sequence[Counterfactual],
     sources: Tensor | None = None,
     reads: Tensor | None = None,
 ) -> Tensor:
@@ -40,9 +40,9 @@ def interchange(
     ``sources`` is the result of ``swapped_in``, if already computed.
     """
     reads = basis if reads is None else reads
-    words = np.array([one.base for one in asked], dtype=np.int64)
-    letters = torch.tensor([one.letter for one in asked]) + model.prompt
-    rows, held = torch.arange(len(asked)), swapped_in(model, place, asked) if sources is None else sources
+    words = np.array([one.base for one in pairs], dtype=np.int64)
+    letters = torch.tensor([one.letter for one in pairs]) + model.prompt
+    rows, held = torch.arange(len(pairs)), swapped_in(model, place, pairs) if sources is None else sources
 
     def swap(where: str, stream: Tensor) -> Tensor:
         if where != place:
@@ -59,13 +59,13 @@ def interchange_accuracy(
     model: EdgeModel,
     place: str,
     basis: Tensor,
-    asked: Sequence[Counterfactual],
+    pairs: Sequence[Counterfactual],
     reads: Tensor | None = None,
 ) -> float:
     """The share of counterfactuals after which every answer, from the swapped letter on, is as predicted."""
     with torch.no_grad():
-        answers = interchange(model, place, basis, asked, reads=reads).argmax(-1).numpy()
-    wanted = np.array([one.answers for one in asked])
-    letters = np.array([one.letter for one in asked])
+        answers = interchange(model, place, basis, pairs, reads=reads).argmax(-1).numpy()
+    wanted = np.array([one.answers for one in pairs])
+    letters = np.array([one.letter for one in pairs])
     later = np.arange(wanted.shape[1]) >= letters[:, None]
     return float(((answers == wanted) | ~later).all(axis=1).mean())

@@ -143,7 +143,7 @@ def establish(
     rows, pairs, bases = [], list[Counterfactual](), {}
     for block in range(1, BLOCKS + 1):
         split = {which: counterfactuals(automaton, block, seed, which) for which in (TRAIN, TEST)}
-        asked, place = split[TEST], model.graph.places[2 * block]
+        test, place = split[TEST], model.graph.places[2 * block]
         basis = classes(automaton, passed.streams[block], words, 2**block)
         dice = torch.Generator().manual_seed(seed)
         # As many random directions: a control for the size of the subspace alone.
@@ -153,13 +153,13 @@ def establish(
             "classes": basis,
             "random": other,
         }
-        name = asked[0].variable
+        name = test[0].variable
         measured = {
-            key: _share(interchange_accuracy(model, place, one, asked), len(asked))
+            key: _share(interchange_accuracy(model, place, one, test), len(test))
             for key, one in shares.items()
         }
-        rows.append({"name": name, "place": place, "dimension": len(basis), "pairs": len(asked), **measured})
-        pairs += [*split[TRAIN], *asked]
+        rows.append({"name": name, "place": place, "dimension": len(basis), "pairs": len(test), **measured})
+        pairs += [*split[TRAIN], *test]
         bases[f"{name} @ {place}"] = basis.numpy().astype(np.float32)
     return rows, pairs, bases
 

@@ -162,10 +162,10 @@ class Task:
 
     def _interleave(self, words: Tensor, states: Tensor, targets: Tensor, shown: Tensor) -> Batch:
         """σ₁ q₁ σ₂ q₂ … σ_T; only the positions of letters carry a label."""
-        blank = torch.zeros_like(shown)
+        hidden = torch.zeros_like(shown)
         tokens = torch.stack((words, states + self.num_letters), -1).flatten(-2)[..., :-1]
-        mask = torch.stack((shown, blank), -1).flatten(-2)[..., :-1]
-        wanted = torch.stack((targets, blank), -1).flatten(-2)[..., :-1]
+        mask = torch.stack((shown, hidden), -1).flatten(-2)[..., :-1]
+        wanted = torch.stack((targets, hidden), -1).flatten(-2)[..., :-1]
         return Batch(tokens, wanted, mask)
 
 

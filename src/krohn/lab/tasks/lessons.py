@@ -145,20 +145,20 @@ def doubling(
     automaton: Semiautomaton, places: Iterable[tuple[int, int]], device: torch.device, *, feasible: bool
 ) -> Lessons:
     """Hints for the products of the last 2, 4, … letters; ``places`` are blocks and numbers of letters."""
-    asked = tuple(places)
+    hinted = tuple(places)
     found = products(automaton, feasible=feasible)
     if found is None and automaton.num_states > MOST_IMAGE_STATES:
         raise Unsupported(
             f"doubling hints need a transition monoid of at most {MOST_ELEMENTS:,} elements or at most "
             f"{MOST_IMAGE_STATES} states; {automaton.name or 'this automaton'} has more: use --teach none"
         )
-    windows = [window for _, window in asked]
+    windows = [window for _, window in hinted]
     if found is None:
         states = automaton.num_states
-        hints = (Hint(block, _about(window), states, states) for block, window in asked)
+        hints = (Hint(block, _about(window), states, states) for block, window in hinted)
         return Lessons(tuple(hints), _images_of(automaton, windows, device))
     most = len(found.within) - 1
-    hints = (Hint(block, _about(window), found.within[min(window, most)]) for block, window in asked)
+    hints = (Hint(block, _about(window), found.within[min(window, most)]) for block, window in hinted)
     return Lessons(tuple(hints), _elements_of(found, windows, device))
 
 

@@ -210,7 +210,7 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """The rows of a stack."""
     batch, length = result.config.optimizer.batch, result.config.task.length
-    beyond = {length * factor: _beyond(result, factor) for factor in longer}
+    longer_shares = {length * factor: _beyond(result, factor) for factor in longer}
     rows = []
     for place, ((learned, replicate), entry) in enumerate(zip(stack, result.replicates, strict=True)):
         steps = [row["step"] for row in result.curves if row["accuracy"][place] >= LEARNED]
@@ -222,7 +222,9 @@ def _rows(
                 "word_accuracy": round(entry["test"]["sequence_accuracy"], 5),
                 "words_read": steps[0] * batch if steps else None,
                 "status": entry["status"],
-                "longer": {str(letters): round(shares[place], 5) for letters, shares in beyond.items()},
+                "longer": {
+                    str(letters): round(shares[place], 5) for letters, shares in longer_shares.items()
+                },
             }
         )
     return rows

@@ -142,11 +142,11 @@ def head_without_bias(
         )
     constant = 1.0 / gain
     moved = shift + gain * (1.0 - (constant @ shift) / len(gain))
-    worth = constant @ moved
+    product = constant @ moved
     head = np.zeros((len(names.tokens), len(gain)))
-    head[:] = -BELOW / worth * constant
+    head[:] = -BELOW / product * constant
     # A row also read the old shift; what the move adds to it is subtracted from the bias.
-    head[list(names.states)] = rows + ((bias - rows @ (moved - shift)) / worth)[:, None] * constant
+    head[list(names.states)] = rows + ((bias - rows @ (moved - shift)) / product)[:, None] * constant
     return head, moved
 
 

@@ -218,10 +218,10 @@ class TeachConfig:
 
     def places(self, length: int) -> list[tuple[int, int]]:
         """Doubling: blocks, from 1, and how many letters each is asked for, in words of ``length``."""
-        asked = self.hints.partition(":")[2]
-        if not asked:
+        listed = self.hints.partition(":")[2]
+        if not listed:
             return [(block, 2**block) for block in range(1, max(1, (length - 1).bit_length()) + 1)]
-        pairs = [part.rpartition("=") for part in asked.split(",")]
+        pairs = [part.rpartition("=") for part in listed.split(",")]
         return [
             (int(block) if sign else int(size).bit_length() - 1, int(size)) for block, sign, size in pairs
         ]

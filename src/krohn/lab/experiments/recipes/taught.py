@@ -84,7 +84,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
     for at_length, own in LONGER.items():
         cells |= {(task, DOUBLING, *at_length): own | LONGER_ALIKE for task in LONGER_TASKS}
         cells["S5", DOUBLING, *at_length] |= S5_GOES_ON
-    cells |= {(*asked, length): few | {"replicates": ASKED_REPLICATES} | own for asked, own in ASKED.items()}
+    cells |= {(*cell, length): few | {"replicates": ASKED_REPLICATES} | own for cell, own in ASKED.items()}
     shares = {"measured": (AccuracyAlong(name="probability", at=SHARES, sequences=JUDGED[scale]),)}
     for task, spec in TWO_LETTERS.items():
         for hints, own in SHIFTED.items():

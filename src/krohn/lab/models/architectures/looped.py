@@ -127,14 +127,14 @@ class Looped(Network):
     def loss(
         self, weights: Weights, tokens: Tensor, targets: Tensor, shown: Tensor, noise: Noise | None = None
     ) -> Tensor:
-        """See ``Network.loss``: the mean over the loops that are asked, each about its prefixes."""
+        """See ``Network.loss``: the mean over the loops that have a loss, each about its prefixes."""
         streams, length = self.streams(weights, tokens, noise), tokens.shape[2]
         if self.config.supervise == "loops":
-            asked = [(x, slice(0, 2 << loop)) for loop, x in enumerate(streams)]
+            judged = [(x, slice(0, 2 << loop)) for loop, x in enumerate(streams)]
         else:
-            asked = [(streams[-1], slice(length - 1 if self.config.supervise == "last" else 0, length))]
+            judged = [(streams[-1], slice(length - 1 if self.config.supervise == "last" else 0, length))]
         losses = []
-        for x, part in asked:
+        for x, part in judged:
             scores = self.read(weights, x[:, :, part]).flatten(1, 2)
             labels = targets[:, :, part].flatten(1), shown[:, :, part].flatten(1)
             losses.append(plain.cross_entropy(scores, None, *labels, self.classes))
