@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn, final
 
+from krohn.base.signatures import is_signed, object_in
 from krohn.check.files.folders import (
     open_bounded,
     parse_json,
@@ -65,11 +66,6 @@ def with_sorted_metadata(tensors: bytes) -> bytes:
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + tensors[end:]
 
-
-_BEGINNING = 4096
-"""Size of the part of a file, at its beginning or its end, that names its writer."""
-_MARKS = {".npz": (b"state_names.npy", b"targets.npy"), ".jsonl": (b'{"letters": [', b'"targets": [')}
-"""What a data set of krohn's begins with, where the format has no place for a name."""
 
 _IN_MEMORY = 1 << 26
 """Bytes buffered in memory for a pipe or a device; beyond this, in a temporary file."""
@@ -143,7 +139,7 @@ def check_place(path: Path) -> None:
 
 
 def check_output(path: Path, *endings: str) -> None:
-    """Refuses a wrong file extension, an existing file that does not name krohn, and a part of a network.
+    """Refuses a wrong file extension, an existing file that krohn did not write, and a part of a network.
 
     An automaton is kept as well, since people write them by hand, unless .jff is among the ``endings``: then
     another one is written. Without ``endings`` every extension will do.
@@ -164,26 +160,17 @@ def check_output(path: Path, *endings: str) -> None:
     real = Path(os.path.realpath(path))
     if real.name in _PARTS and any((real.parent / key).exists() for key in KEYS.values()):
         raise InvalidInput(f"{str(path)[-80:]} is a file of a network, so it is kept: choose another name")
-    with open(real, "rb") as stream:
-        ends = stream.read(_BEGINNING)
-        stream.seek(-min(_BEGINNING, real.stat().st_size), os.SEEK_END)
-        ends += b"\n" + stream.read()
-    marks = (b"krohn", *_MARKS.get(path.suffix, ()))
-    if ends.strip() and not any(mark in ends for mark in marks):
+    if not is_signed(real, path.suffix):
         raise InvalidInput(
             f"{str(path)[-80:]} exists and krohn did not write it, so it is kept: "
             "choose another name, or remove it"
         )
-    if path.suffix == ".json" and ".jff" not in endings and _holds_automaton(real):
+    if ".jff" not in endings and _holds_automaton(real):
         raise InvalidInput(f"{str(path)[-80:]} is an automaton, so it is kept: choose another name")
 
 
 def _holds_automaton(path: Path) -> bool:
-    try:
-        payload = read_json(path)
-    except InvalidFile:
-        return False
-    return isinstance(payload, dict) and {"krohn", "letters", "states", "start", "next"} <= payload.keys()
+    return {"letters", "states", "start", "next"} <= object_in(path).keys()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -323,11 +310,7 @@ class Folder:
 
     def _is_signed(self, kind: str) -> bool:
         """Whether krohn wrote the file of that kind: it has the key ``krohn``."""
-        try:
-            payload = read_json(self.path / KEYS[kind])
-        except InvalidFile:
-            return False
-        return isinstance(payload, dict) and "krohn" in payload
+        return "krohn" in object_in(self.path / KEYS[kind])
 
 
 NO_PATH = "a path must have a name; got none (the current folder is .)"
