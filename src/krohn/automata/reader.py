@@ -39,6 +39,17 @@ class Reader(ABC):
         """The longest word that it reads; none if it reads all, or refuses those that are too long."""
         return None
 
+    def online(self) -> Callable[[int], int]:
+        """A function from each next letter of one word to the state after it, in memory that hardly grows.
+
+        Of recurrent networks it does not grow, of looped ones as the log of the letters read; others, which
+        keep all letters, refuse it.
+        """
+        raise Unsupported(
+            f"only recurrent and looped networks read a word without end; this is a {type(self).__name__}: "
+            "krohn compile SPEC --architecture looped makes one"
+        )
+
     no_answer = "NaN"
     """The name of an output that is none of the automaton's: here logits that are not numbers."""
 

@@ -7,6 +7,7 @@ and ``looped.json`` (automaton and sizes).
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -105,20 +106,24 @@ class LoopedNetwork(Reader):
         return self._read(stream)
 
     def online(self) -> Callable[[int], int]:
-        """The state after each letter of one word without end: memory grows with the log of its length.
+        """See ``Reader``.
 
         A letter is merged with what stands before the first; windows of equal size are merged, and an answer
         merges the windows from the oldest to the newest.
         """
         windows: list[int] = []
         count = 0
+        letters = np.arange(len(self.tensors["wte"]))
+        first = self._merged(self._first, np.zeros_like(letters), letters).tolist()
+        read = self._read(np.arange(len(self.tensors["codes"]))).tolist()
 
+        @cache
         def product(earlier: int, later: int) -> int:
             return int(self._merged(self._codes, np.array([earlier]), np.array([later]))[0])
 
         def step(letter: int) -> int:
             nonlocal count
-            code = int(self._merged(self._first, np.array([0]), np.array([letter]))[0])
+            code: int = first[letter]
             for _ in range((~count & (count + 1)).bit_length() - 1):
                 code = product(windows.pop(), code)
             windows.append(code)
@@ -126,7 +131,7 @@ class LoopedNetwork(Reader):
             whole = windows[0]
             for window in windows[1:]:
                 whole = product(whole, window)
-            return int(self._read(np.array([whole]))[0])
+            return int(read[whole])
 
         return step
 

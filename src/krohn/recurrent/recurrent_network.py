@@ -4,6 +4,7 @@ It runs in plain float32, in numpy's summation order; nothing is proved here. On
 ``model.safetensors`` (tensors) and ``recurrent.json`` (automaton and cell).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -107,22 +108,35 @@ class PlainSums(Sums):
 
 def logits_of(cell: Cell, words: npt.NDArray[np.int64]) -> Floats:
     """Logits after each letter of words ``[batch, length]``, one letter after the other."""
+    step = stepper(cell, len(words))
+    result = np.zeros((*words.shape, cell.num_states), np.float32)
+    for t in range(words.shape[1]):
+        result[:, t] = step(words[:, t])
+    return result
+
+
+def stepper(cell: Cell, many: int) -> Callable[[npt.NDArray[np.int64]], Floats]:
+    """A function from the next letter of each of ``many`` words to its logits; it remembers the state."""
     sums = PlainSums(FORMATS["float32"])
     rows, stages = cell.letters(sums), cell.stages(sums)
-    carried = [_one(np.zeros((len(words), stage.size))) for stage in stages]
-    result = np.zeros((*words.shape, cell.num_states), np.float32)
-    with np.errstate(all="ignore"):
-        for t in range(words.shape[1]):
-            handed = rows[words[:, t]]
+    carried = [_one(np.zeros((many, stage.size))) for stage in stages]
+
+    def step(letters: npt.NDArray[np.int64]) -> Floats:
+        handed = rows[letters]
+        with np.errstate(all="ignore"):
             for number, stage in enumerate(stages):
                 carried[number], handed = stage.step(handed, carried[number])
-            result[:, t] = handed.lo
-    return result
+        return handed.lo.astype(np.float32, copy=False)
+
+    return step
 
 
 def states_of(cell: Cell, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The states with the largest logits; −1 where a logit is NaN."""
-    logits = logits_of(cell, words)
+    return _answers(logits_of(cell, words))
+
+
+def _answers(logits: Floats) -> npt.NDArray[np.int64]:
     answers: npt.NDArray[np.int64] = logits.argmax(axis=-1)
     return np.where(np.isnan(logits).any(axis=-1), -1, answers)
 
@@ -149,6 +163,11 @@ class RecurrentNetwork(Reader):
     def forward(self, words: npt.NDArray[np.int64], /, dtype: Any = "float64") -> npt.NDArray[np.int64]:
         """States after each letter of words ``[batch, length]``, one letter after the other, in float32."""
         return states_of(self.cell, words)
+
+    def online(self) -> Callable[[int], int]:
+        """See ``Reader``."""
+        step = stepper(self.cell, 1)
+        return lambda letter: int(_answers(step(np.array([letter])))[0])
 
     def save(self, directory: str | Path) -> None:
         """Writes it to a directory, as ``krohn.save`` does."""

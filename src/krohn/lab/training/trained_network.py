@@ -1,5 +1,6 @@
 """What training leaves: replicates of a network with their weights, as functions from words to states."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.files import read_json
 from krohn.errors import InvalidFile, InvalidInput, Unsupported, counted
+from krohn.lab.models.architectures.looped import Looped, LoopedDecoder
 from krohn.lab.models.kernels import plain
 from krohn.lab.models.network import Network, Weights
 from krohn.lab.tasks.batches import Task
@@ -75,6 +77,20 @@ class TrainedNetwork(Reader):
                 "network.logits for all of them"
             )
         return self.decide(words)[0]
+
+    def online(self) -> Callable[[int], int]:
+        """See ``Reader``: of looped networks."""
+        reads_letters = not self.task.config.scratchpad and not self.task.config.bos
+        if not isinstance(self.network, Looped) or not reads_letters or self.replicates > 1:
+            return super().online()
+        decoder = LoopedDecoder(self.network, self.weights)
+
+        @torch.no_grad()
+        def step(letter: int) -> int:
+            logits = decoder.step(torch.full((1, 1, 1), letter, device=self.task.device))
+            return int(plain.answers(logits)[0, 0])
+
+        return step
 
     def decide(self, words: Words) -> tuple[Words, npt.NDArray[np.float32]]:
         """The states [batch, length] of words of that shape, and by how much the logit of each leads."""
