@@ -52,9 +52,9 @@ ELSEWHERE: dict[str, str] = {
     "run.word": "krohn:run",  # words=
     "simulate.word": "krohn:simulate",  # words=
     "simulate.observe": "krohn:Semiautomaton.observe",
-    "sample.out": "krohn.functions:write_sample",
-    "sample.form": "krohn.functions:write_sample",
-    "sample.export": "krohn.functions:write_sample",
+    "sample.out": "krohn.for_commands:write_sample",
+    "sample.form": "krohn.for_commands:write_sample",
+    "sample.export": "krohn.for_commands:write_sample",
     "train.config": "krohn:RunConfig",
     "train.out": "krohn:train",  # directory=
     "train.each": "krohn:train_many",  # automata=

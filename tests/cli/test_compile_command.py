@@ -36,6 +36,10 @@ def test_the_json_has_the_promised_keys(capsys: pytest.CaptureFixture[str], tmp_
     for key in ("depth", "dim", "heads", "head_dim", "mlp_width", "max_weight"):
         assert key in payload
         assert key in payload["bound"]
+    assert payload["paper"] == {
+        **paper,
+        "source": "Theorem 1",
+    }  # ``bound`` is no bound: the paper's best network
     network = krohn.load(tmp_path / "s4")
     assert network.sizes()["num_parameters"] == payload["num_parameters"]
     assert sorted(path.name for path in (tmp_path / "s4").iterdir()) == ["krohn.json", "model.safetensors"]
@@ -57,6 +61,21 @@ def test_every_method_is_reachable(
     payload = compiled(capsys, *arguments, "--length", "16", "--unproved")
     assert payload["method"] == method
     assert payload["bound"]["depth"] >= 1
+
+
+def test_what_else_a_folder_holds_stays_and_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "c2").mkdir()
+    for name in "abcd":
+        (tmp_path / "c2" / name).write_text("mine")
+    for _ in range(2):
+        assert run(["compile", "C2", "--length", "4", "--out", str(tmp_path / "c2")]) == 0
+        said = capsys.readouterr().err
+        assert "holds other things too, left as they are: a, b, c and 1 more" in said
+    assert (tmp_path / "c2" / "a").read_text() == "mine"
+    assert run(["compile", "C2", "--length", "4", "--out", str(tmp_path / "new")]) == 0
+    assert "other things" not in capsys.readouterr().err
 
 
 def test_the_text_shows_built_paper_proof_and_what_heads_do(capsys: pytest.CaptureFixture[str]) -> None:

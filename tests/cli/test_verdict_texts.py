@@ -50,6 +50,38 @@ def test_a_certificate_says_what_it_covers(nets: Path, capsys: pytest.CaptureFix
     assert len(argument) > 2 * len(text)
 
 
+def test_verify_asks_about_the_type_that_the_network_was_proved_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """compile says float32, and so does verify; a network that was proved in nothing is asked in float64."""
+    network = krohn.compile("D6", length=8)
+    assert (network.proved, krohn.verify(network).dtype) == ("float32", "float32")
+    network.save(tmp_path / "net")
+    assert asked(capsys, 0, "verify", str(tmp_path / "net"))[1]["dtype"] == "float32"
+    assert krohn.verify(network, "float64").dtype == "float64"
+    assert krohn.verify(krohn.compile("D6", length=8, unproved=True)).dtype == "float64"
+
+
+def test_one_wrong_letter_is_not_blamed_on_rounding() -> None:
+    """A logit of D6 that is moved: no wider type helps, and none is advised."""
+    right = krohn.compile("D6", length=8)
+    bias = right.transformer.readout_bias.copy()
+    lead = krohn.verify(right, "float64").margin
+    bias[3] += 1.5 * lead
+    broken = replace(right, transformer=replace(right.transformer, readout_bias=bias))
+    found = krohn.verify(broken, "bfloat16")
+    assert found.counterexample is not None
+    assert "wider dtype" not in found.reason
+    assert "the weights are at fault, not rounding" in found.reason
+
+
+def test_a_word_that_is_wrong_by_rounding_alone_keeps_the_advice() -> None:
+    network = krohn.compile("C3", 16, method="cascade", unproved=True)
+    found = krohn.verify(network, "bfloat16")
+    assert found.counterexample is None or "weights are at fault, not" not in found.reason
+    assert "use a wider dtype or a shorter length" in found.reason
+
+
 def test_a_wrong_network_is_reported_with_a_counterexample(
     nets: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

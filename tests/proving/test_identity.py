@@ -153,7 +153,7 @@ def test_without_the_option_the_report_says_whose_claim_it_is(
     digest = krohn.zoo("C2").digest
     assert run(["verify", str(tmp_path)]) == 0
     text = capsys.readouterr().out
-    assert "certified: C2, every word of length ≤ 8, float64" in text
+    assert "certified: C2, every word of length ≤ 8, float32" in text
     assert f"the one the file claims: 2 states (0 1), 2 letters (0 1), digest {digest[:12]}" in text
     assert run(["verify", str(tmp_path), "--automaton", "C2"]) == 0
     assert "the automaton is the one you named: 2 states" in capsys.readouterr().out

@@ -9,6 +9,9 @@ import krohn
 from krohn.cli.options import EFFORT, FOLDER, SPEC, choice, reading, typed_options
 from krohn.cli.output import emit, json_option, note
 
+SHOWN = 3
+"""Names of other files in the folder that are listed."""
+
 
 @click.command()
 @click.argument("spec", type=SPEC)
@@ -72,6 +75,12 @@ def command(
     if out is not None:
         meaning = {"transformer": "krohn.json", "looped": "looped.json"}.get(architecture, "recurrent.json")
         note(f"written: {out / 'model.safetensors'}, {out / meaning}")
+        others = sorted(
+            file.name for file in out.iterdir() if file.name not in ("model.safetensors", meaning)
+        )
+        if others:
+            more = f" and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
+            note(f"{out} holds other things too, left as they are: {', '.join(others[:SHOWN])}{more}")
     for text in report.notes:
         note(text)
     emit(report.to_json(out), as_json=as_json, text=report.text)

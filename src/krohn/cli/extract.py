@@ -60,7 +60,8 @@ def command(
     words of --length letters could be run; then fresh ones were.
 
     \b
-    Example:  krohn extract results/networks/c2-gpt --length 8 --out c2.json && krohn analyze c2.json
+    Example:  krohn compile C2 --length 8 --out nets/c2
+              krohn extract nets/c2 --length 8 --out c2.json
     """
     if not directory.is_dir():
         raise InvalidInput(f"{directory} must be the directory of a network; there is none")

@@ -26,8 +26,8 @@ OWN = (
 @click.option(
     "--dtype",
     type=FloatType(["float64", "float32", "bfloat16", "float16"]),
-    help="The float format.  [default: float64 for compiled networks, that of config.json for GPT-2s, "
-    "else float32]",
+    help="The float format.  [default: that of config.json for GPT-2s; for compiled networks the one they "
+    "were proved in, or float64; else float32]",
 )
 @click.option("--length", "-T", type=int, help="Certify only words up to this length.  [default: as built]")
 @click.option(

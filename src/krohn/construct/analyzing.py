@@ -205,7 +205,7 @@ def _text(spec: str, analysis: Analysis, levels: int | None) -> str:
         lines.append(
             f"one layer    of that size, if its embedding may be any function of letter and position and its "
             f"MLP any function, can do all words of up to "
-            f"{depth.one_layer_up_to:,} letters (results/tables/width.md)"
+            f"{depth.one_layer_up_to:,} letters (results/tables/width.md of the repository)"
         )
     if depth.witness is not None:
         lines.append(f"witness      {depth.witness.describe(analysis.automaton.letter_names)}")

@@ -81,6 +81,7 @@ class CompileReport:
             "length": network.length,
             **network.sizes(),
             "proved": network.proved,
+            "paper": asdict(paper),
             "bound": {key: value for key, value in asdict(paper).items() if key != "source"},
             "theorem": paper.source,
             "layers": head_words(network),

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.claim import Claim
 from krohn.check.files.folders import Net, compiled_net
@@ -10,9 +12,9 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Transformer
 from krohn.proving.attempts import arithmetic, attempt
 from krohn.proving.claims import Question, certificate_about, claim_about, identify
-from krohn.proving.outcome import Verification, mismatched
-from krohn.proving.proof_record import ProofRecord, Refutation, refutation_text
-from krohn.proving.word_search import exhaustive, search
+from krohn.proving.outcome import Counterexample, Verification, mismatched
+from krohn.proving.proof_record import ProofRecord, Refutation, blame_weights, refutation_text
+from krohn.proving.word_search import exhaustive, runner, search
 
 RULE_SET = "transformer"
 
@@ -24,7 +26,7 @@ def verify_compiled(
 
     ``described``: whether building it again gives its tensors and its description, which then fits.
     """
-    dtype = arithmetic(question.dtype or "float64")
+    dtype = arithmetic(question.dtype or compiled.proved or "float64")
     wanted = compiled.length if question.length is None else question.length
     if not 1 <= wanted <= compiled.length:
         raise InvalidInput(f"the length must lie in 1..{compiled.length}, as built; got {wanted}")
@@ -49,6 +51,9 @@ def verify_compiled(
         failure = record.refuse("exhaustive run", "a short word is run wrong", result.word)
     if failure is not None and result is None:
         result = search(matrices, automaton, dtype, wanted, failure.word)
+    reason = "" if failure is None else refutation_text(failure, len(matrices.layers))
+    if result is not None and "wider dtype" in reason and _wrong_in_float64(matrices, result):
+        reason = blame_weights(reason)
     claim = claim_of(compiled, automaton, dtype, wanted)[1]
     shown = certificate_about(claim, RULE_SET, record.witness)
     best = wanted if failure is None else 0
@@ -61,12 +66,16 @@ def verify_compiled(
         checks=tuple(record.checks),
         counterexample=result,
         largest=best,
-        reason="" if failure is None else refutation_text(failure, len(matrices.layers)),
+        reason=reason,
         second_opinion=opinion,
         depth=len(matrices.layers),
         identity=identity,
         certificate=shown if failure is None else None,
     )
+
+
+def _wrong_in_float64(network: Transformer, wrong: Counterexample) -> bool:
+    return int(runner(network, "float64")(np.array([wrong.word]))[0, -1]) != wrong.expected
 
 
 def claim_of(

@@ -36,6 +36,12 @@ def refutation_text(failure: Refutation, depth: int) -> str:
     )
 
 
+def blame_weights(reason: str) -> str:
+    """The cause without advice about rounding, for a word that is wrong in float64 too."""
+    kept = [part for part in reason.split("; ") if "wider dtype" not in part]
+    return "; ".join([*kept, "the weights are at fault, not rounding: a word is wrong in float64 too"])
+
+
 @dataclass
 class ProofRecord:
     """Collects the checks of a proof while it runs, and the one that fails."""

@@ -55,8 +55,9 @@ def verify(
             ``transformers``, recurrent weights, or a training run (its best replicate);
             or a GPT-2 of ``transformers``, saved or in memory; or any callable from tokens to logits, which
             is run on all short words and never certified. The last two need ``automaton``.
-        dtype: the float format, by name (float32, bf16) or as a type of torch; by default float64 for
-            compiled networks, for GPT-2s the one that config.json names, and float32 for all others.
+        dtype: the float format, by name (float32, bf16) or as a type of torch; by default, for
+            compiled networks, the one that they were proved in when compiled (float64 if in none), for GPT-2s
+            the one that config.json names, and float32 for all others.
         length: the longest words; by default those it was built for, and words of every length for recurrent
             networks and trained ones.
         automaton: the automaton to verify against (object, name or file); by default the one that the files

@@ -21,7 +21,7 @@ from krohn.recurrent.family_verdict import FamilyVerdict, unable
 
 YANG = "Yang, Chiang, Angluin 2024 (arXiv 2310.13897)"
 LI = "Li and Cotterell 2025 (arXiv 2505.23623)"
-KNEE = "proved in docs/length.md; C-RASP: Yang, Cadilhac, Chiang 2025 (arXiv 2506.16055)"
+KNEE = "proved in docs/length.md of the repository; C-RASP: Yang, Cadilhac, Chiang 2025 (arXiv 2506.16055)"
 LIU = "Liu et al. 2023 (arXiv 2210.10749)"
 MERRILL = "Merrill and Sabharwal 2025 (arXiv 2503.03961)"
 
@@ -31,7 +31,8 @@ FIXED = f"soft attention to earlier letters alone, everything rounded to a fixed
 ROUNDED = (
     f"soft attention to the left, rounded to a fixed precision but inside attention; {UNPLACED}. "
     "Of 175 published languages, read after the word, 84 of 90 with a yes and 0 of 85 with a no kept 99% of "
-    "the longest words (best run of a sweep; whether with positions is not said: docs/length.md)"
+    "the longest words (best run of a sweep; whether with positions is not said: docs/length.md of the "
+    "repository)"
 )
 LOGARITHMIC = "weights and a precision of O(log T) bits that depend on the length T"
 UNLESS = f"{LOGARITHMIC}; MLPs of fixed depth too"

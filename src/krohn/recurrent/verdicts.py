@@ -38,7 +38,7 @@ GRAZZI = "Grazzi et al. 2025 (arXiv 2411.12537)"
 SHAKERINAVA = "Shakerinava et al. 2026 (arXiv 2603.01959)"
 SIEMS = "Siems et al. 2025 (arXiv 2502.10297)"
 TERZIC = "Terzić et al. 2025 (arXiv 2509.22284)"
-OURS = "proved in docs/proofs.md"
+OURS = "proved in docs/proofs.md of the repository"
 
 SHIFTED = f"{FINITE}; a layer also sees the letter before"
 _OF_SOLIDS = (("S", 3), ("A", 4), ("S", 4), ("A", 5))

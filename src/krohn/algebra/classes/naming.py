@@ -59,7 +59,7 @@ NAMES: dict[str, tuple[str, str]] = {
     "L-trivial": ("Brzozowski, Fich 1980", "the same as R-trivial, read from the end"),
     "DA": ("Thérien, Wilke 1998", "first-order logic with two variables, and unambiguous products"),
     "C-RASP": (
-        "docs/length.md; Huang et al. 2410.02140",
+        "docs/length.md of the repository; Huang et al. 2410.02140",
         "counting positions decides, with no position known",
     ),
     "star-free": ("Schützenberger 1965; McNaughton, Papert 1971", "first-order logic of the order"),

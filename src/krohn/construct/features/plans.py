@@ -449,7 +449,8 @@ def _propose(request: Request, search: FeatureSearch, units: float, budget: Budg
         raise
     if plan is None:
         raise Unsupported(
-            "no set of the features that are searched (docs/depth.md) determines the state after every word"
+            "no set of the features that are searched (docs/depth.md of the repository) "
+            "determines the state after every word"
         )
 
     def program() -> Program:

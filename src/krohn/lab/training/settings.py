@@ -59,7 +59,9 @@ SETTINGS = (
     TrainSetting("--scratchpad", "task.scratchpad", "Interleave inputs and states."),
     TrainSetting("--bos", "task.bos", "Put a beginning-of-sequence token before the first letter."),
     TrainSetting(
-        "--distribution", "task.distribution", "Distribution of inputs; see docs/training-options.md."
+        "--distribution",
+        "task.distribution",
+        "Distribution of inputs: docs/training-options.md of the repository.",
     ),
     TrainSetting(
         "--model",
