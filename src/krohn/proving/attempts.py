@@ -1,7 +1,7 @@
 """Attempts to prove a Transformer: every witness that the search finds, until the checker accepts one."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -9,16 +9,17 @@ import numpy as np
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.threads import one_thread
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.files.reader import Automaton, Network, stored
-from krohn.check.ground import Verdict, Work, inside, refusal_of
-from krohn.check.transformer.checker import LAYERED_WORK, WORK, check, fits, joined, leaders_of
-from krohn.check.transformer.mlp import decode, simulate
+from krohn.check.files.reader import Automaton, Network, fits, stored
+from krohn.check.ground import Refused, Verdict, Work, refusal_of
+from krohn.check.transformer.checker import LAYERED_WORK, check
+from krohn.check.transformer.parts import joined, leaders_of
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.transformer import Transformer
-from krohn.proving.proof_record import ProofRecord, Refutation, note_scan, note_steps
+from krohn.proving.proof_record import ProofRecord, Refutation, note_parts, note_scan, note_steps
+from krohn.proving.witness.apart import witness_apart
 from krohn.proving.witness.machines import compares_repeating_codes, middle, scans
 from krohn.proving.witness.plain import witness_json
-from krohn.proving.witness.search import WitnessWalk, begin_walk, checkable, walk_through
+from krohn.proving.witness.search import WitnessWalk, begin_walk, checkable, read_off, walk_through
 
 ARITHMETICS = tuple(FORMATS)
 RUN_ONLY = (
@@ -143,8 +144,14 @@ def _attempts(goal: Goal) -> Iterator[Outcome]:
 
 
 def _layer_by_layer(goal: Goal) -> Iterator[Outcome]:
-    """Attempts by a machine that is followed through the layers, each in another manner."""
+    """Attempts by parts, or by a machine that is followed through the layers, each in another manner."""
     work = goal.budget or Work(LAYERED_WORK / 4 if goal.once else LAYERED_WORK)  # of all attempts together
+    if goal.searched is goal.checked and not goal.once:
+        outcome = _apart(goal, work.part(work.left / 2))
+        if outcome is not None:
+            yield outcome
+            if goal.budget is not None:  # one machine would have the states of all parts multiplied
+                return
     outcome, has_choices = _follow(goal, Manner(), work)
     yield outcome
     if goal.once:
@@ -153,6 +160,25 @@ def _layer_by_layer(goal: Goal) -> Iterator[Outcome]:
         yield _follow(goal, Manner(choices=False), work)[0]
     if compares_repeating_codes(goal.searched):
         yield _follow(goal, Manner(clock=False), work)[0]
+
+
+def _apart(goal: Goal, work: Work) -> Outcome | None:
+    """The outcome for a witness by parts; ``None`` if the automaton has none."""
+    record, depth = ProofRecord(), len(goal.checked.layers)
+    try:
+        with np.errstate(all="ignore"):
+            found = witness_apart(goal.checked, goal.table, goal.dtype, goal.length, work)
+    except (LimitExceeded, Refused) as error:
+        return record, _refute(record, refusal_of(error), depth), 0.0
+    if found is None:
+        return None
+    witness, walks = found
+    plain = witness_json(witness)
+    verdict = check(goal.checked, goal.table, goal.dtype, goal.length, plain)
+    if verdict.certified:
+        note_parts(record, walks, verdict.margin)
+        record.witness = plain
+    return record, _refute(record, verdict, depth), verdict.margin
 
 
 def _follow(goal: Goal, manner: Manner, work: Work) -> tuple[Outcome, bool]:
@@ -186,14 +212,6 @@ def _follow(goal: Goal, manner: Manner, work: Work) -> tuple[Outcome, bool]:
         read = differing_word(walk, table, goal.length)
         word = None if read is None else tuple(letters[[*read]].tolist())
     return (record, _refute(record, verdict, depth, word), verdict.margin), walk.guessed
-
-
-def read_off(walk: WitnessWalk, table: Automaton, length: int) -> None:
-    """The end of a proof: every class decodes, and the machine agrees with the automaton."""
-    setting = replace(walk.setting, budget=Work(WORK))
-    with np.errstate(all="ignore"), inside("read-out", len(walk.network.layers) + 1):
-        states, _ = decode(setting, walk.moment, walk.network)
-        simulate(setting, walk.moment.machine, states, table, length)
 
 
 def differing_word(walk: WitnessWalk, automaton: Automaton, length: int) -> tuple[int, ...] | None:

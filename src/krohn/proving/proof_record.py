@@ -1,5 +1,6 @@
 """What a proof tells people: a line for each head and MLP that was checked, and where a failed one stops."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,6 +76,16 @@ def note_steps(record: ProofRecord, walk: WitnessWalk, margin: float | None) -> 
             record.note("MLP", f"{counted(classes, 'class', 'classes')}, {counted(states, 'state')}{reads}")
     if margin is not None:
         _note_end(record, walk.moment, walk.network, margin)
+
+
+def note_parts(record: ProofRecord, walks: Sequence[WitnessWalk], margin: float) -> None:
+    """What each part is, then what holds of all."""
+    for number, walk in enumerate(walks, 1):
+        machine = counted(len(walk.moment.machine.follow), "state")
+        shows = counted(walk.network.readout.shape[1], "output")
+        record.note("part", f"part {number} is proved alone: a machine of {machine} shows {shows}")
+    record.layer = len(walks[0].network.layers) + 1
+    record.note("parts", f"no part reads another, and together they lead by {margin:.3g}")
 
 
 def note_scan(record: ProofRecord, scan: Scan, depth: int, margin: float) -> None:

@@ -184,6 +184,14 @@ def network_that_fits(net: Network) -> Network:
     return net
 
 
+def fits(network: Network, automaton: Automaton) -> bool:
+    """Whether the automaton has the network's letters, and its states show exactly the network's outputs."""
+    table, shows, states = automaton.table, automaton.shows, len(automaton.table)
+    whole = table.shape == (states, len(network.embedding)) and ((table >= 0) & (table < states)).all()
+    shown = shows.shape == (states,) and shows.min() >= 0 and shows.max() + 1 == network.readout.shape[1]
+    return bool(whole and shown and 0 <= automaton.start < states)
+
+
 def stored(net: Network, fmt: Format) -> Network:
     """The same network with every number as the dtype holds it, whatever field it is in."""
 
@@ -210,6 +218,7 @@ the checker holds some dozens of arrays of that size, less than a gigabyte.
 """
 MAX_STEPS = 10_000
 """A layer takes at most six."""
+MAX_PARTS = 64
 MAX_NUMBER = 1 << 40
 EMPTY, UNKNOWN = -1, -2
 
@@ -353,7 +362,24 @@ class Layered:
     alike: bool = False
 
 
-Witness = Layered | Scan
+@dataclass(frozen=True)
+class Part:
+    """Channels that are read out, what their columns are worth, a label for each state, and a proof."""
+
+    channels: Integers
+    worth: Array
+    labels: Integers
+    proof: Layered
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Parts that do not interact, each with a proof of its own."""
+
+    parts: tuple[Part, ...]
+
+
+Witness = Layered | Scan | Parts
 
 T = TypeVar("T")
 Payload = Mapping[str, Any]
@@ -369,16 +395,30 @@ def witness_from(payload: object) -> Witness:
             require(isinstance(layers, list) and len(layers) in (0, len(channels) - 1), "witness: cuts")
             require(all(isinstance(cuts, list) for cuts in layers), "witness: cuts")
             return Scan(*maps, channels, tuple(tuple(_cut(cut) for cut in cuts) for cuts in layers))
-        require(_get(payload, "kind") == "layered", "witness: unknown kind")
-        steps = _get(payload, "steps")
-        few = isinstance(steps, list) and len(steps) <= MAX_STEPS
-        require(few, f"witness: steps must be a list of at most {MAX_STEPS:,}")
-        clock, alike = payload.get("clock", True), payload.get("alike", False)  # type: ignore[attr-defined]
-        require(isinstance(clock, bool), "witness: clock must be true or false")
-        require(isinstance(alike, bool), "witness: alike must be true or false")
-        return Layered(tuple(_one_of(STEPS, step) for step in steps), clock, alike)
+        if _get(payload, "kind") == "parts":
+            parts = _get(payload, "parts")
+            few = isinstance(parts, list) and 1 <= len(parts) <= MAX_PARTS
+            require(few, f"witness: parts must be a list of at most {MAX_PARTS}")
+            return Parts(tuple(map(_part, parts)))
+        return _layered(payload)  # type: ignore[arg-type]
     except (TypeError, ValueError, KeyError, IndexError, OverflowError, RecursionError) as error:
         raise Refused(f"witness: malformed ({type(error).__name__})") from error
+
+
+def _part(payload: Payload) -> Part:
+    channels, worth = _integers(payload, "channels", 1), _floats(payload, "worth", 1)
+    return Part(channels, worth, _integers(payload, "labels", 1), _layered(_get(payload, "proof")))
+
+
+def _layered(payload: Payload) -> Layered:
+    require(_get(payload, "kind") == "layered", "witness: unknown kind")
+    steps = _get(payload, "steps")
+    few = isinstance(steps, list) and len(steps) <= MAX_STEPS
+    require(few, f"witness: steps must be a list of at most {MAX_STEPS:,}")
+    clock, alike = payload.get("clock", True), payload.get("alike", False)
+    require(isinstance(clock, bool), "witness: clock must be true or false")
+    require(isinstance(alike, bool), "witness: alike must be true or false")
+    return Layered(tuple(_one_of(STEPS, step) for step in steps), clock, alike)
 
 
 def assert_moderate(steps: Sequence[Step], channels: int) -> None:

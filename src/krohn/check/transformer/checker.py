@@ -20,6 +20,7 @@ from krohn.check.files.reader import (
     Layered,
     Merge,
     Network,
+    Parts,
     Scan,
     Silent,
     Step,
@@ -27,6 +28,7 @@ from krohn.check.files.reader import (
     Tabulate,
     Witness,
     assert_moderate,
+    fits,
     stored,
     witness_from,
 )
@@ -118,50 +120,46 @@ def margin_of(
     require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
     require(network.plain, "biases and activations of a GPT-2 are proved word by word only")
     require(fits(network, automaton), "the automaton has other states or letters than the network")
-    if isinstance(witness, Layered):
-        assert_moderate(witness.steps, network.embedding.shape[1])
+    if not isinstance(witness, Scan):
+        for proof in [part.proof for part in witness.parts] if isinstance(witness, Parts) else [witness]:
+            assert_moderate(proof.steps, network.embedding.shape[1])
         work = min(work, LAYERED_WORK)
     setting = Setting(fmt, Work(work), network.root, network.epsilon, note)
     held = stored(network, fmt)
-    if isinstance(witness, Layered) and witness.alike:
-        held, automaton = joined(held, automaton, leaders_of(held, automaton))
-    with inside("embedding"):
-        setting.budget.spend(EMBEDDED * held.embedding.size * float(length), "letters at positions")
-        moment = embed(held, length, fmt, clock=isinstance(witness, Layered) and witness.clock)
-    if isinstance(witness, Scan):
-        from krohn.check.transformer.scan import check_scan  # lazy import: only needed for scans
+    if isinstance(witness, Layered):
+        return prove_layered(setting, held, automaton, length, witness)
+    moment = embedded(setting, held, length, clock=False)
+    if isinstance(witness, Parts):
+        from krohn.check.transformer.parts import prove_parts  # lazy import: only needed for parts
 
-        return check_scan(setting, held, automaton, moment, witness)
-    note("embedding", moment)
-    moment = follow_steps(setting, held, moment, witness.steps)
+        return prove_parts(setting, held, automaton, moment, witness, prove_layered)
+    from krohn.check.transformer.scan import check_scan  # lazy import: only needed for scans
+
+    return check_scan(setting, held, automaton, moment, witness)
+
+
+def embedded(setting: Setting, network: Network, length: int, *, clock: bool) -> Moment:
+    """The claim about embedded letters, paid for."""
+    with inside("embedding"):
+        setting.budget.spend(EMBEDDED * network.embedding.size * float(length), "letters at positions")
+        return embed(network, length, setting.fmt, clock=clock)
+
+
+def prove_layered(
+    setting: Setting, network: Network, automaton: Automaton, length: int, witness: Layered
+) -> float:
+    """The margin of a proof layer by layer, for a network whose numbers are as stored."""
+    if witness.alike:
+        from krohn.check.transformer.parts import joined, leaders_of  # lazy import: few need it
+
+        network, automaton = joined(network, automaton, leaders_of(network, automaton))
+    moment = embedded(setting, network, length, clock=witness.clock)
+    setting.note("embedding", moment)
+    moment = follow_steps(setting, network, moment, witness.steps)
     with inside("read-out", len(network.layers) + 1):
-        states, margin = decode(setting, moment, held)
+        states, margin = decode(setting, moment, network)
         simulate(setting, moment.machine, states, automaton, length)
     return margin
-
-
-def fits(network: Network, automaton: Automaton) -> bool:
-    """Whether the automaton has the network's letters, and its states show exactly the network's outputs."""
-    table, shows, states = automaton.table, automaton.shows, len(automaton.table)
-    whole = table.shape == (states, len(network.embedding)) and ((table >= 0) & (table < states)).all()
-    shown = shows.shape == (states,) and shows.min() >= 0 and shows.max() + 1 == network.readout.shape[1]
-    return bool(whole and shown and 0 <= automaton.start < states)
-
-
-# Rule: letters alike.
-# Hypotheses: letters of one class have the same embedding as stored, and lead from each state to one state.
-# Conclusion: a network that is right on all words over one letter of each class is right on all words.
-# Why: a word and the word of the leaders of its letters have the same streams and the same states.
-def leaders_of(network: Network, automaton: Automaton) -> Integers:
-    """The first letter of each class."""
-    rows = np.concatenate([network.embedding, automaton.table.T.astype(np.float64)], axis=1)
-    return np.sort(np.unique(distinct(rows)[1], return_index=True)[1])
-
-
-def joined(network: Network, automaton: Automaton, leaders: Integers) -> tuple[Network, Automaton]:
-    """Both with these letters alone."""
-    fewer = replace(automaton, table=automaton.table[:, leaders])
-    return replace(network, embedding=network.embedding[leaders]), fewer
 
 
 # Rule: the embedding.

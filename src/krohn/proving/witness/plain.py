@@ -5,13 +5,28 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.files.reader import Attention, Back, Cells, Merge, Scan, Silent, Step, Sum, Tabulate, Witness
+from krohn.check.files.reader import (
+    Attention,
+    Back,
+    Cells,
+    Merge,
+    Parts,
+    Scan,
+    Silent,
+    Step,
+    Sum,
+    Tabulate,
+    Witness,
+)
 
 KINDS = {Silent: "silent", Sum: "sum", Back: "back", Cells: "cells", Merge: "merge"}
 
 
 def witness_json(witness: Witness) -> dict[str, Any]:
     """Lists of whole numbers, and the worth of counters; empty arrays state their shape."""
+    if isinstance(witness, Parts):
+        own = ({**_parts(part), "proof": witness_json(part.proof)} for part in witness.parts)
+        return {"kind": "parts", "parts": list(own)}
     if isinstance(witness, Scan):
         cuts = [
             [{"stage": stage, "units": _plain(units)} for stage, units in layer] for layer in witness.cuts

@@ -34,9 +34,9 @@ from krohn.check.files.reader import (
     stored,
 )
 from krohn.check.ground import Array, Flags, Integers, Real, Work, inside, require
-from krohn.check.transformer.checker import embed, follow_step
+from krohn.check.transformer.checker import WORK, embed, follow_step
 from krohn.check.transformer.head_rules import entered
-from krohn.check.transformer.mlp import Block, Strand, tabulate
+from krohn.check.transformer.mlp import Block, Strand, decode, simulate, tabulate
 from krohn.check.transformer.order import AT, order_after
 from krohn.check.transformer.stream import Moment, Setting, live_states
 from krohn.network.transformer import Transformer
@@ -99,6 +99,14 @@ def walk_through(walk: "WitnessWalk", *, choices: bool = True) -> None:
                 walk.take(step, moment=True)
                 walk.take(merge_alike(walk.moment, live[walk.done]))
     walk.complete = True
+
+
+def read_off(walk: "WitnessWalk", table: Automaton, length: int) -> None:
+    """The end of a proof: every class decodes, and the machine agrees with the automaton."""
+    setting = replace(walk.setting, budget=Work(WORK))
+    with np.errstate(all="ignore"), inside("read-out", len(walk.network.layers) + 1):
+        states, _ = decode(setting, walk.moment, walk.network)
+        simulate(setting, walk.moment.machine, states, table, length)
 
 
 class WitnessWalk:
