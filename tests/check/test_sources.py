@@ -19,6 +19,7 @@ ARITHMETIC |= {
     "transformer/near.py",
     "transformer/words.py",
 }  # networks that krohn did not write
+ARITHMETIC |= {"graph/affine.py", "graph/head.py", "graph/columns.py"}  # graphs of modules
 ARITHMETIC |= {"looped/block.py"}  # bounds of its own: boxes and lengths of vectors
 ALLOWED = {"numpy", "krohn.errors", "krohn.check", "collections", "dataclasses", "functools", "itertools"}
 ALLOWED |= {
@@ -145,8 +146,14 @@ PARTS = {
         "recurrent/balls recurrent/boxes recurrent/rules"
     ),
     "looped networks": "looped/block looped/rules",
+    "graphs of modules": "graph/graph graph/affine graph/evaluate graph/columns graph/head graph/proof",
 }
-AFTER_CASCADES = ("scans, orders, exports and parts", "recurrent networks", "looped networks")
+AFTER_CASCADES = (
+    "scans, orders, exports and parts",
+    "recurrent networks",
+    "looped networks",
+    "graphs of modules",
+)
 
 
 def parts() -> dict[str, list[str]]:

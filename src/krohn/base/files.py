@@ -243,6 +243,8 @@ EXPORT, TRAINED = "export", "trained"
 STOCK = "stock"
 CALLABLE = "callable"
 """What was brought as a function: it has no folder, and runs in whatever type it computes in."""
+MODULE = "module"
+"""A module of torch, in memory or as ``module.py:NAME``: the user's own code."""
 STOCK_FILES = ("config.json", "model.safetensors")
 """A GPT-2 that ``transformers`` saved: known by both files, and by none of the keys below."""
 KEYS = {

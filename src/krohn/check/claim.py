@@ -20,6 +20,8 @@ from krohn.errors import need
 NAMED = ("kind", "network", "configuration", "automaton", "target", "words", "lengths", "dtype", "order")
 FIELDS = (*NAMED, "assumptions")
 ALL = "all"
+GRAPH = "graph"
+"""The kind of a network that is read as the operators that run."""
 CHUNK = 64
 """Most steps in a chunk, as in the training architectures."""
 ANY, LEFT = "any", "from left to right, not fused"
@@ -111,11 +113,12 @@ class Claim:
             logit = f"the largest of its first {outputs} logits"
             if few:  # no file of a run holds the names
                 logit += f" (for {', '.join(answers)}; letters are numbered {', '.join(read)})"
-        if self.kind == STOCK and few:
+        if self.kind in (STOCK, GRAPH) and few:
             logit += f" (tokens: {self.tokens()})"
-        where = (
-            f"after every letter, at the {output} of the automaton with {states} states and {letters} letters"
-        )
+        when = "after every letter"
+        if self.kind == GRAPH:
+            which, when = self.read_as()
+        where = f"{when}, at the {output} of the automaton with {states} states and {letters} letters"
         return (
             f"On {some} {which}, computed in {self.dtype} {order}, {network} has {logit}, {where} "
             f"that starts in {_name(self.states[self.automaton.start])}: {known}."
@@ -137,12 +140,33 @@ class Claim:
         letters, shows = listed("letters", self.letters), listed("states", answers)
         return f"prompt {prompt}{more}; letters {letters}; {self.target}s {shows}"
 
+    def read_as(self) -> tuple[str, str]:
+        """Which words a graph reads, and when it answers, as the tokens of the configuration say."""
+        marks = self.configuration.get("tokens", {})
+        places, allowed = marks.get("reads"), marks.get("input")
+        which = f"of at most {self.up_to or 0:,} letters"
+        if isinstance(places, list):
+            which = f"of {len(places):,} letters, which stand at the positions {shown_list(places)}"
+        if allowed is not None:
+            digest = hashlib.sha256(json.dumps(allowed, sort_keys=True).encode()).hexdigest()
+            which += f" and are accepted by the input automaton {digest[:16]}"
+        said = {
+            "last": "at the last position",
+            "next": "as the next tokens, each after the right ones before it",
+        }
+        return which, said.get(str(marks.get("answers")), "after every letter")
+
     @property
     def table(self) -> str:
         """Digest of the automaton and of what is right in each state."""
         parts = (self.automaton.table, self.automaton.shows, np.array([self.automaton.start]))
         data = b"".join(np.ascontiguousarray(part, dtype=np.int64).tobytes() for part in parts)
         return hashlib.sha256(data).hexdigest()
+
+
+def shown_list(values: list[Any]) -> str:
+    """The beginning of a list."""
+    return ", ".join(map(shown, values[:4])) + ", …" * (len(values) > 4)
 
 
 def _name(text: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from krohn.check.certificate import RENEW, Certificate
-from krohn.check.claim import ALL, ANY, ORDERS, Claim
+from krohn.check.claim import ALL, ANY, GRAPH, ORDERS, Claim
 from krohn.check.files.folders import (
     COMPILED,
     LOOPED,
@@ -175,7 +175,7 @@ def longest(net: Net) -> int | None:
     """The length of the longest words that the network reads; ``None`` if it reads words of every length."""
     if net.kind in (RECURRENT, LOOPED, TRAINED):
         return None
-    if net.kind == STOCK:  # built for no length: its words are listed as far as the claim says
+    if net.kind in (STOCK, GRAPH):  # built for no length: its words are listed as far as the claim says
         return 1
     name = "positions" if net.kind == COMPILED else "transformer.wpe.weight"
     table = net.tensors.get(name, np.zeros(0))
@@ -266,11 +266,26 @@ def _of_words(net: Net, claim: Claim) -> tuple[str, ...]:
 
 RUN_AGAIN = 6e10
 """Multiplications of all words, which take about twenty seconds of one core."""
+
+
+def _graph(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
+    from krohn.check.graph.proof import prove  # lazy import: only needed for these
+
+    return prove(net, claim, witness, work)
+
+
+def _of_graph(net: Net, claim: Claim) -> tuple[str, ...]:
+    from krohn.check.graph.proof import assumed
+
+    return assumed(net)
+
+
 RULES: dict[str, RuleSet] = {
     "transformer": RuleSet(1, (COMPILED, "gpt2"), _of_transformers, _transformer),
     "words": RuleSet(1, (STOCK, "gpt2"), _of_words, _words, RUN_AGAIN),
     **{name: _recurrent(name) for name in ("closure", "balls", "boxes")},
     "codes": RuleSet(1, (LOOPED, TRAINED), _of_codes, _codes),
+    "graph": RuleSet(1, (GRAPH,), _of_graph, _graph),
 }
 """Rule sets, by their names in certificates."""
 
@@ -287,12 +302,19 @@ def _read_stock(folder: Path, tokens: Mapping[str, Any] | None) -> Net:
     return read_stock(folder, tokens)
 
 
+def _read_graph(folder: Path, tokens: Mapping[str, Any] | None) -> Net:
+    from krohn.check.graph.graph import read_graph  # lazy import: only needed for these
+
+    return read_graph(folder, tokens)
+
+
 READERS: dict[str, Callable[[Path, Choice], Net]] = {
     "krohn.json": lambda folder, _: read_compiled(folder),
     "recurrent.json": lambda folder, _: read_recurrent(folder),
     "looped.json": lambda folder, _: read_looped(folder),
     "export.json": lambda folder, _: _read_export(folder),
     "weights.safetensors": lambda folder, choice: read_trained(folder, choice.replicate),
+    "graph.json": lambda folder, choice: _read_graph(folder, choice.tokens),
     MODEL: lambda folder, choice: _read_stock(folder, choice.tokens),
 }
 """Readers, by the file that identifies a kind of folder; the last is for what ``transformers`` saved.

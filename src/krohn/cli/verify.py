@@ -31,7 +31,16 @@ OWN = (
 )
 @click.option("--length", "-T", type=int, help="Certify only words up to this length.  [default: as built]")
 @click.option(
-    "--automaton", "spec", type=SPEC, help="The automaton you mean.  [default: the one the file claims]"
+    "--automaton",
+    "--spec",
+    "spec",
+    type=SPEC,
+    help="The automaton you mean.  [default: the one the file claims]",
+)
+@click.option(
+    "--input",
+    type=SPEC,
+    help="For module.py:NAME: the automaton that accepts the inputs.  [default: all words]",
 )
 @click.option(
     "--renamed", is_flag=True, help="Allow other names of states and letters than those of --automaton."

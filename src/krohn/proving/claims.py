@@ -86,6 +86,7 @@ class Question:
         effort: for a trained network: how many words to run.
         device: the torch device for a trained network.
         tokens: of letters and states, for a network that krohn did not write.
+        input: for a module: the automaton that accepts the inputs; by default all words are inputs.
     """
 
     dtype: str | None = None
@@ -99,6 +100,7 @@ class Question:
     device: str = "cpu"
     tokens: Any = None
     order: str | None = None
+    input: Semiautomaton | None = None
 
 
 def claim_about(

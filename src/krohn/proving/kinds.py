@@ -24,6 +24,7 @@ from krohn.base.files import (
     CONTENTS,
     EXPORT,
     LOOPED,
+    MODULE,
     RECURRENT,
     STOCK,
     TRAINED,
@@ -462,7 +463,11 @@ class Stock(Kind):
     def verify(self, given: Any, question: "Question") -> "Verification":
         from krohn.proving.stock import verify_stock
 
-        return verify_stock(given, question)
+        if isinstance(given, str | Path):
+            return verify_stock(given, question)
+        from krohn.lab.provable.gpt2_modules import verify_gpt2
+
+        return verify_gpt2(given, question)
 
     def net(self, given: Any, certificate: "Certificate") -> "tuple[Net, Semiautomaton]":
         from krohn.check.rules import read_net
@@ -492,6 +497,32 @@ class Stock(Kind):
         return subject_of_stock(given, automaton, tokens)
 
 
+class Module(Kind):
+    """A module of torch that others wrote: the graph that runs."""
+
+    name = MODULE
+    called = "a module"
+    names_itself = False
+
+    def holds(self, given: Any) -> bool:
+        if isinstance(given, str | Path):
+            return ".py:" in str(given)
+        return self.holds_object(given)
+
+    def holds_object(self, given: object) -> bool:
+        return callable(given) and hasattr(given, "state_dict") and hasattr(given, "named_modules")
+
+    def verify(self, given: Any, question: "Question") -> "Verification":
+        from krohn.lab.provable.modules import verify_module
+
+        return verify_module(given, question)
+
+    def running(self, given: Any, automaton: Semiautomaton | None, tokens: Any, device: str) -> Running:
+        from krohn.lab.provable.modules import module_of
+
+        return Function().running(module_of(given), automaton, tokens, device)
+
+
 class Function(Kind):
     """Any callable from tokens to logits; it has no folder, and nothing is proved of it."""
 
@@ -515,7 +546,7 @@ class Function(Kind):
         return Running(runner_of(given, tokens_for(meant, tokens)), meant, causal=False)
 
 
-KINDS = (Compiled(), Recurrent(), Looped(), Export(), Trained(), Stock(), Function())
+KINDS = (Compiled(), Recurrent(), Looped(), Export(), Trained(), Stock(), Module(), Function())
 """In the order in which they are tried."""
 
 

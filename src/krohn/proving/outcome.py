@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.files import CALLABLE, check_output, write_json
+from krohn.base.files import CALLABLE, check_output, write_folder, write_json
 from krohn.base.notebook import html_table
 from krohn.base.portable import portable_bound
 from krohn.check.arithmetic.format import ASSUMPTIONS
 from krohn.check.certificate import Certificate
 from krohn.check.claim import ANY, ORDERS, Claim
-from krohn.check.files.folders import COMPILED, LOOPED, RECURRENT, STOCK, TRAINED
+from krohn.check.files.folders import COMPILED, LOOPED, RECURRENT, STOCK, TRAINED, Net
 from krohn.errors import InvalidInput, counted
 from krohn.proving.claims import SHOWN, Check, Identity, describe_automaton, place
 
@@ -82,6 +82,7 @@ class Verification:
         certificate: enough to check the claim again; none if it is not certified.
         more: further results for networks of this kind, as JSON data.
         wording: the first lines of its text, where the kind of network has its own.
+        graph: the operators of a module that is proved, which ``save`` writes beside the certificate.
     """
 
     certified: bool
@@ -97,6 +98,7 @@ class Verification:
     certificate: Certificate | None = None
     more: dict[str, Any] = field(default_factory=dict)
     wording: str = ""
+    graph: Net | None = None
     rechecked: bool = False  # a certificate was checked, and nothing was searched
 
     @property
@@ -213,6 +215,9 @@ class Verification:
             return f"wrote {path} and {path.stem}.reader.v, which states what it proves"
         if self.certificate is None:
             return f"nothing written to {path}: only a proof is"
+        if self.graph is not None:
+            folder = graph_folder(path)
+            return f"wrote {path}, and its graph to {folder}: python -I -m krohn.check {folder} {path}"
         named = next((name for name, order in ORDERS.items() if order == self.claim.order), "")
         return f"wrote {path}" + f"; --recheck needs --order {named}, the only order it is about" * bool(
             named
@@ -223,7 +228,25 @@ class Verification:
         if self.certificate is None:
             raise InvalidInput(f"only a proof can be written; there is none: {self.reason}")
         check_output(Path(path))
+        if self.graph is not None:
+            folder = graph_folder(Path(path))
+            text, tensors = stored(self.graph)
+            write_folder(folder, {"graph.json": text, "model.safetensors": tensors}, key="graph.json")
         write_json(Path(path), self.certificate.to_json())
+
+
+def graph_folder(path: Path) -> Path:
+    """Where the graph of a module is kept, beside its certificate."""
+    return path.with_suffix(".graph")
+
+
+def stored(net: Net) -> tuple[bytes, bytes]:
+    """The files of a graph."""
+    from safetensors.numpy import save  # lazy import: only needed to write
+
+    tensors = dict(net.tensors)
+    text = tensors.pop("graph.json").tobytes()
+    return text, save({name: np.ascontiguousarray(tensor) for name, tensor in sorted(tensors.items())})
 
 
 def mismatched(claim: Claim, identity: Identity, depth: int, more: dict[str, Any]) -> Verification:

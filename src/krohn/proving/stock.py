@@ -67,8 +67,11 @@ def verify_stock(network: Any, question: Question) -> Verification:
     )
 
 
-def verify_words(net: Net, identity: Identity, question: Question) -> Verification:
-    """Proves a GPT-2 word by word, as far as was asked or as effort allows."""
+def verify_words(net: Net, identity: Identity, question: Question, own: Runner | None = None) -> Verification:
+    """Proves a GPT-2 word by word, as far as was asked or as effort allows.
+
+    ``own`` runs the object that was given, where it is one; otherwise numpy runs its weights.
+    """
     automaton, length, decoder = identity.automaton, question.length, stock_network(net)
     longest = len(decoder.positions) - len(decoder.padding)
     if longest < 1 or (length is not None and not 1 <= length <= longest):
@@ -76,7 +79,7 @@ def verify_words(net: Net, identity: Identity, question: Question) -> Verificati
     effort = EFFORT * question.effort
     wanted = length or enumerable(decoder, longest, RUN_AGAIN * effort / 10)
     try:
-        run = states_of(decoder_of_stock(net))
+        run = own or states_of(decoder_of_stock(net))
     except KrohnError:
         run = None
     curve = None if run is None else measure(run, automaton, min(longest, BEYOND * wanted))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
-from krohn.base.files import check_output, path_of
+from krohn.base.files import MODULE, check_output, path_of
 from krohn.base.portable import float_name
 from krohn.base.typed import plainly
 from krohn.check.certificate import Certificate, read_certificate
@@ -45,6 +45,7 @@ def verify(
     effort: float = 1.0,
     device: str = "cpu",
     tokens: Any = None,
+    input: AutomatonLike | None = None,
     kernel: bool = False,
     out: str | Path | None = None,
 ) -> Verification:
@@ -76,6 +77,8 @@ def verify(
         device: the torch device for a trained network.
         tokens: for a network that krohn did not write: the tokens of letters and states, as a JSON file or
             ``{"prompt": [], "letters": [5, 6], "states": {"even": 7, "odd": 8}}``; by default their numbers.
+        input: for a module: the automaton that accepts the inputs, such as ``"regex:(ab)*"``; by default all
+            words are inputs.
         kernel: have Coq check the proof, in float32, of a compiled network (all its words) or a trained LSTM.
         out: the certificate is written to this file, if the network is proved; with ``kernel`` a ``.v`` file,
             written before Coq checks it.
@@ -87,6 +90,7 @@ def verify(
         length=_whole(length),
         automaton=meant,
         renamed=renamed,
+        input=None if input is None else as_automaton(input),
         chunks=chunks,
         second_opinion=second_opinion,
         largest=largest,
@@ -103,13 +107,16 @@ def verify(
     if certificate is not None:
         return _write(_recheck(network, certificate, question, as_claimed=as_claimed), out)
     kind.refuse_idle(network, chunks=chunks, device=device)
-    return _write(kind.verify(path_of(network) if isinstance(network, str) else network, question), out)
+    given = path_of(network) if isinstance(network, str) and kind.name != MODULE else network
+    return _write(kind.verify(given, question), out)
 
 
 def _refuse_idle(kind: Kind, question: Question, certificate: Any, *, kernel: bool, as_claimed: bool) -> None:
     """Refuses options that would change nothing."""
     if question.tokens is not None and kind.names_itself:
         raise InvalidInput(f"--tokens is for a network that krohn did not write; {kind.called} names its own")
+    if question.input is not None and kind.name != MODULE:
+        raise InvalidInput(f"--input is for a module, as module.py:NAME; this is {kind.called}: leave it out")
     if question.renamed and question.automaton is None:
         raise InvalidInput("--renamed needs --automaton SPEC, whose names the network need not have")
     if not 0 < question.effort < inf:

@@ -78,6 +78,8 @@ ASSUMPTIONS = {
     "loops": "a word of T letters is read in ceil(log2 T) loops, one at least",
     "windows": "or letter by letter: windows of 1, 2, 4, ... letters, two of one size are merged, and for an "
     "answer all from the oldest to the newest",
+    "graph": "the module runs the operators of the graph, one word at a time, and nothing but its tokens "
+    "decides what it does: state that it keeps in Python between runs is not covered",
     "layer-norm": "mean and variance are as accurate as two passes over the channels in any order make them; "
     f"for running updates the mean may err 4 times as much, and the variance by {MOMENTS:.0f} roundings more",
 }

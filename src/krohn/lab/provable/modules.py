@@ -1,0 +1,329 @@
+"""A module of PyTorch that others wrote: the graph that runs is proved, and the object itself is run.
+
+It may be given in memory, or as ``module.py:NAME``, the user's own code, where NAME is a module, or a
+function without arguments that makes one.
+"""
+
+import copy
+import importlib.util
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.threads import one_thread
+from krohn.check.certificate import Certificate
+from krohn.check.claim import GRAPH, Claim
+from krohn.check.files.folders import Net, short
+from krohn.check.graph.columns import Case, cases_of, checked_layout
+from krohn.check.graph.graph import Graph, graph_net, graphs_of, written
+from krohn.check.ground import Work
+from krohn.check.rules import check_certificate
+from krohn.errors import InvalidInput, KrohnError
+from krohn.lab.provable.tracing import Refused, asks, logits_of, read_graph
+from krohn.proving.claims import Identity, Question, certificate_about, claim_about
+from krohn.proving.graph_search import WORK, Found, find_proof, words_of
+from krohn.proving.inputs import Inputs, at_the_end, letters_of, sampled
+from krohn.proving.layout import layout_for, shown_by
+from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
+
+RUN = 4_000
+"""Inputs of each length that the object is run on, if there are more."""
+EVERY = 20_000
+"""All inputs are run if they are no more."""
+BATCH = 512
+DEFAULT_WORDS = 4_096
+LONGEST = 16
+FILE = re.compile(r"(.+\.py):([A-Za-z_]\w*)$")
+
+
+def module_of(given: Any) -> Any:
+    """The object itself; ``module.py:NAME`` is run as Python runs a file that is imported."""
+    if not isinstance(given, str | Path):
+        return given
+    found = FILE.fullmatch(str(given))
+    if found is None:
+        raise InvalidInput(f"{short(given)} must be module.py:NAME")
+    path, name = Path(found[1]), found[2]
+    if not path.is_file():
+        raise InvalidInput(f"{short(path)} must be a file of Python; there is none")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise InvalidInput(f"{short(path)} cannot be imported")
+    held = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, held)
+    sys.path.insert(0, os.fspath(path.parent.resolve()))
+    try:
+        spec.loader.exec_module(held)
+        made = getattr(held, name, None)
+        made = made if isinstance(made, nn.Module) or not callable(made) else made()
+    except Exception as error:
+        said = " ".join(str(error).split())[:160]
+        raise InvalidInput(f"{short(path)}:{name} raised {type(error).__name__}: {said}") from error
+    finally:
+        sys.path.remove(os.fspath(path.parent.resolve()))
+    made = made[0] if isinstance(made, tuple) and made else made
+    if not isinstance(made, nn.Module):
+        raise InvalidInput(
+            f"{name} in {short(path)} must be a torch.nn.Module, or a function without arguments that "
+            f"makes one; got {type(made).__name__}"
+        )
+    return made
+
+
+def in_float32(module: nn.Module, dtype: str | None) -> nn.Module:
+    """The module, if it computes in float32; a copy in float32 if that was asked for by name."""
+    tensors = [*module.parameters(), *module.buffers()]
+    for tensor in tensors:
+        if tensor.device.type != "cpu":
+            raise InvalidInput(
+                f"the module must be on the processor; it is on {tensor.device}: call .cpu() on it"
+            )
+    others = {t.dtype for t in tensors if t.is_floating_point() and t.dtype != torch.float32}
+    if dtype not in (None, "float32"):
+        raise InvalidInput(f"a module is proved in float32; not in {dtype}")
+    if not others:
+        return module
+    if dtype is None:
+        raise Refused(asks(others.pop()))
+    return copy.deepcopy(module).float()
+
+
+def graphs_for(module: Any, lengths: list[int]) -> list[Graph]:
+    """The graph for each length, read twice; a graph that changes is refused."""
+    if torch.get_float32_matmul_precision() != "highest":
+        raise Refused(
+            'products in TF32 or bfloat16 are allowed: torch.set_float32_matmul_precision("highest")'
+        )
+    graphs = [read_graph(module, length) for length in lengths]
+    again = [read_graph(module, length) for length in lengths]
+    if graph_net(*written(graphs), None).digest != graph_net(*written(again), None).digest:
+        raise Refused("the module runs another graph the second time: it must keep no state between runs")
+    double = read_graph(module, lengths[-1], batch=2)
+    if [node.op for node in double.nodes] != [node.op for node in graphs[-1].nodes]:
+        raise Refused("the module runs another graph for two words at once than for one")
+    return graphs
+
+
+def net_of(module: Any, layout: dict[str, Any], cases: list[Case]) -> Net:
+    """The traced network with what its tokens mean."""
+    return graph_net(*written(graphs_for(module, [case.length for case in cases])), layout)
+
+
+class Answers:
+    """The object, run twice on tokens; the largest logit at each position."""
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        self.ran = 0
+
+    def __call__(self, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Words [word, position] to tokens [word, position]."""
+        out = [self._once(words[at : at + BATCH]) for at in range(0, len(words), BATCH)]
+        return np.concatenate(out)
+
+    def _once(self, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        with torch.no_grad():
+            first, second = (logits_of(self.module(torch.from_numpy(words))) for _ in range(2))
+        if not torch.equal(first.nan_to_num(), second.nan_to_num()):
+            raise Refused("the module answers otherwise when it is run again: it keeps state, or is random")
+        self.ran += len(words)
+        return np.asarray(first.argmax(dim=-1).numpy(), dtype=np.int64)
+
+
+def wrong_in(
+    run: Answers, case: Case, inputs: Inputs, layout: dict[str, Any]
+) -> tuple[Counterexample | None, int]:
+    """The first wrong answer, and how many inputs have one."""
+    words, right = inputs
+    got = run(words)
+    found, wrong = None, np.zeros(len(words), dtype=bool)
+    for place, column in case.asked:
+        bad = got[:, place] != right[:, column]
+        wrong |= bad
+        if bad.any() and (found is None or column < found[1]):
+            found = int(np.flatnonzero(bad)[0]), column, place
+    if found is None:
+        return None, 0
+    row, column, place = found
+    names = {token: number for number, token in enumerate(layout["states"])}
+    word = letters_of(
+        case, words[row].tolist(), layout, max(column, len(case.columns) - 1) if layout["reads"] else column
+    )
+    expected, had = (names.get(int(token), -1) for token in (right[row, column], got[row, place]))
+    return Counterexample(word, expected, had), int(wrong.sum())
+
+
+def verify_module(given: Any, question: Question, log: Callable[[str], None] | None = None) -> Verification:
+    """Proves a module on all inputs, or finds one that it gets wrong, or says how much stays open."""
+    if question.automaton is None:
+        raise InvalidInput("a module needs the automaton of right answers: --spec SPEC (or --automaton SPEC)")
+    module = in_float32(module_of(given), question.dtype)
+    automaton = shown_by(question.automaton, question.tokens)
+    layout = layout_for(automaton, question.tokens, question.input)
+    identity = Identity(automaton, by_user=True)
+    length = _length(module, layout, question, automaton)
+    claim = replace(
+        claim_about(Net(GRAPH, {"tokens": layout}, {}), automaton, length, "float32", None), network=""
+    )
+    checked_layout(claim)
+    cases = cases_of(claim)
+    if not cases or not any(case.count for case in cases):
+        raise InvalidInput(
+            "there is no input: the automaton of --input accepts none of the lengths asked for"
+        )
+    net = net_of(module, layout, cases)
+    claim = claim_about(net, automaton, length, "float32", "graph")
+    count = sum(case.count for case in cases) if layout["reads"] is None else cases[0].count
+    run, dice = Answers(module), np.random.default_rng(0)
+    wrong, errors = None, 0
+    for case in cases:
+        every = case.count <= EVERY
+        inputs = words_of(case, EVERY) if every else sampled(case, RUN, dice)
+        wrong, errors = wrong_in(run, case, inputs, layout)
+        if wrong is not None:
+            break
+    opinion = SecondOpinion(0, run.ran, errors, "float32", f"{RUN:,} inputs of each length")
+    more = {"inputs": str(count), "covered": 0.0, "ran": run.ran}
+    if wrong is not None:
+        return _verdict(claim, identity, "an input is answered wrong", more, opinion, wrong)
+    with one_thread():
+        proofs, opened, reason, share = _search(net, cases, question, log)
+        wrong = _wrong_in_open(run, opened, layout)
+        if wrong is None and not opened and not reason:
+            certificate = certificate_about(claim, "graph", proofs)
+            verdict = check_certificate(net, certificate)
+            if verdict.certified:
+                return _verdict(
+                    claim,
+                    identity,
+                    "",
+                    more | {"covered": 1.0},
+                    opinion,
+                    None,
+                    certificate,
+                    verdict.margin,
+                    net,
+                )
+            reason = verdict.reason
+    if wrong is not None:
+        return _verdict(claim, identity, "an input is answered wrong", more, opinion, wrong)
+    more |= {"covered": share, "open": len(opened)}
+    hardest = f"; the hardest are inputs of {opened[0].case.length} tokens" if opened else ""
+    reason = reason or f"{len(opened):,} classes of inputs stay open{hardest}"
+    return _verdict(claim, identity, reason, more, opinion, None)
+
+
+def _length(module: Any, layout: dict[str, Any], question: Question, automaton: Semiautomaton) -> int:
+    """Letters of the longest inputs."""
+    if layout["reads"] is not None:
+        if not isinstance(layout["reads"], list) or not layout["reads"]:
+            raise InvalidInput("tokens: reads must list the positions of each letter's tokens")
+        if question.length not in (None, len(layout["reads"])):
+            raise InvalidInput(f"reads has {len(layout['reads'])} letters; leave --length out")
+        return len(layout["reads"])
+    if question.length is not None:
+        return question.length
+    length = 1
+    while length < LONGEST and automaton.num_letters ** (length + 1) <= DEFAULT_WORDS:
+        length += 1
+    while length > 1:
+        try:
+            read_graph(module, len(layout["prompt"]) + length)
+        except KrohnError:
+            length -= 1
+        else:
+            break
+    return length
+
+
+def _search(
+    net: Net, cases: list[Case], question: Question, log: Callable[[str], None] | None
+) -> tuple[list[Any], list[Any], str, float]:
+    graphs, proofs, opened, reason = graphs_of(net), [], [], ""
+    classes = 0
+    for case in cases:
+        found: Found = find_proof(
+            graphs[case.length], case, Work(WORK * question.effort), question.effort, log
+        )
+        proofs.append(found.proof)
+        opened += found.open
+        classes += max(found.classes, 1)
+        reason = reason or ("" if found.open else found.reason)
+        if found.reason and not found.open:
+            break
+    share = 1 - len(opened) / max(1, classes) if not reason else 0.0
+    return proofs, opened, reason, share
+
+
+def _wrong_in_open(run: Answers, opened: list[Any], layout: dict[str, Any]) -> Counterexample | None:
+    """An input at the end of an open class that the object gets wrong."""
+    for one in opened[:200]:
+        tables, sums = one.sums.tables, one.sums
+        pivot, edges = int(sums.classes.pivot[0]), sums.classes.edges[0]
+        place = tables.cut.position
+        place = -1 if place in one.case.fixed else place
+        for head, axes in enumerate(tables.axes):
+            for axis in range(axes.stop - axes.start):
+                for sign, ends in ((1.0, one.high), (-1.0, one.low)):
+                    value = (tables.least[head] + tables.most[head])[pivot, :, :, axis] / 2
+                    e = (tables.low[head] + tables.high[head])[pivot] / 2
+                    weight = e * (sign * value - sign * ends[axes.start + axis])
+                    inputs = at_the_end(one.case, weight, sums.column, edges, place, one.pivot)
+                    wrong, _ = wrong_in(run, one.case, inputs, layout)
+                    if wrong is not None:
+                        return wrong
+    return None
+
+
+def _verdict(
+    claim: Claim,
+    identity: Identity,
+    reason: str,
+    more: dict[str, Any],
+    opinion: SecondOpinion,
+    wrong: Counterexample | None,
+    certificate: Certificate | None = None,
+    margin: float = 0.0,
+    net: Net | None = None,
+) -> Verification:
+    count, ran = int(more["inputs"]), more["ran"]
+    said = f"{count:,} inputs" if count < 10**7 else f"{count:,} inputs (about {float(count):.0e})"
+    name = identity.automaton.name or f"an automaton of {identity.automaton.num_states} states"
+    if certificate is not None:
+        wording = "\n".join(
+            [
+                f"proved: {name}, on all {said}, float32, sums added in any order",
+                f"assumed: {', '.join(claim.assumptions)}; python -I -m krohn.check spells them out",
+                f"logit margin {margin:.3g} after all errors",
+            ]
+        )
+    elif wrong is not None:
+        wording = f"wrong: {name}, one of {said}"
+    else:
+        share = f"covered {100 * more['covered']:.1f}% of the classes, no input found wrong"
+        wording = f"open: {name}, {said}: {reason}; {share}"
+    wording += f"\nthe object itself was run on {ran:,} inputs, twice: {opinion.wrong:,} wrong"
+    return Verification(
+        certified=certificate is not None,
+        claim=claim,
+        identity=identity,
+        reason=reason,
+        margin=margin,
+        counterexample=wrong,
+        largest=(claim.up_to or 0) if certificate is not None else 0,
+        second_opinion=opinion,
+        certificate=certificate,
+        more=more,
+        wording=wording,
+        graph=net,
+    )

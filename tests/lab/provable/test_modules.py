@@ -1,0 +1,160 @@
+"""Modules of others: what runs is proved, a mistake is found, what cannot be read is refused by name."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import krohn
+from krohn.check.graph.evaluate import Plan
+from krohn.check.graph.graph import graph_net, graphs_of, written
+from krohn.errors import InvalidInput
+from krohn.lab.provable.tracing import read_graph
+from lab.provable.own_modules import Normed, Seen
+
+SEEN = krohn.Semiautomaton(np.array([[0, 1], [1, 1]]), 0, ("no", "yes"), ("a", "b"))
+
+
+@pytest.mark.parametrize("length", [3, 16])
+def test_a_module_is_proved_on_all_words(length: int) -> None:
+    verdict = krohn.verify(Seen(), automaton=SEEN, length=length)
+    assert verdict.certified
+    assert verdict.margin > 0
+    assert verdict.to_json()["inputs"] == str(2 ** (length + 1) - 2)
+    assert verdict.to_json()["covered"] == 1.0
+
+
+def test_a_mistake_is_found_and_is_one() -> None:
+    module = Seen(threshold=0.09)
+    verdict = krohn.verify(module, automaton=SEEN, length=16)
+    assert not verdict.certified
+    assert verdict.counterexample is not None
+    word = torch.tensor([verdict.counterexample.word])
+    assert int(module(word)[0, -1].argmax()) == verdict.counterexample.got != verdict.counterexample.expected
+
+
+def test_inputs_may_be_some_words_alone() -> None:
+    module = Seen(threshold=0.09)
+    few = krohn.Semiautomaton(
+        np.array([[0, 1], [1, 2], [2, 2]]), 0, letter_names=("a", "b"), observe=(1, 1, 1)
+    )
+    short = krohn.verify(module, automaton=SEEN, length=8, input=few)
+    assert short.certified
+    none = krohn.Semiautomaton(np.array([[0, 0]]), 0, letter_names=("a", "b"), observe=(0,))
+    with pytest.raises(InvalidInput, match="there is no input"):
+        krohn.verify(module, automaton=SEEN, length=8, input=none)
+
+
+def test_the_command_and_the_checker_alone(tmp_path: Path) -> None:
+    source = Path(__file__).with_name("own_modules.py").read_text()
+    (tmp_path / "mine.py").write_text(source + "\nmine = Seen()\nbroken = Seen(0.2)\n")
+    (tmp_path / "seen.json").write_text(
+        json.dumps(
+            {
+                "krohn": 1,
+                "letters": ["a", "b"],
+                "states": ["no", "yes"],
+                "start": "no",
+                "next": {"no": {"a": "no", "b": "yes"}, "yes": {"a": "yes", "b": "yes"}},
+            }
+        )
+    )
+    command = [sys.executable, "-m", "krohn", "verify", "--spec", "seen.json", "--length", "8", "--json"]
+    done = subprocess.run(
+        [*command, "mine.py:mine", "--out", "proof.json"], cwd=tmp_path, capture_output=True
+    )
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["inputs"] == "510"
+    check = [sys.executable, "-m", "krohn.check", "proof.graph", "proof.json"]
+    again = subprocess.run(check, cwd=tmp_path, capture_output=True, text=True)
+    assert again.returncode == 0
+    assert "yes: proved" in again.stdout
+    graph = bytearray((tmp_path / "proof.graph" / "model.safetensors").read_bytes())
+    graph[-1] ^= 1
+    (tmp_path / "proof.graph" / "model.safetensors").write_bytes(bytes(graph))
+    assert subprocess.run(check, cwd=tmp_path, capture_output=True).returncode == 1
+    wrong = subprocess.run([*command, "mine.py:broken"], cwd=tmp_path, capture_output=True)
+    assert wrong.returncode == 1
+    assert json.loads(wrong.stdout)["counterexample"]["word"]
+
+
+class Changed(Seen):
+    """A module with one line more in its pass."""
+
+    def __init__(self, what: Callable[[Any, Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.what = what
+        self.calls = 0
+        self.register_buffer("seen", torch.zeros(1))
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.what(self, tokens, super().forward(tokens))
+
+
+def counted(module: Any, tokens: Tensor, out: Tensor) -> Tensor:
+    module.calls += 1
+    return out if module.calls < 19 else -out
+
+
+def in_turn(module: Any, tokens: Tensor, out: Tensor) -> Tensor:
+    module.calls += 1
+    return out if module.calls % 2 else -out
+
+
+def written_down(module: Any, tokens: Tensor, out: Tensor) -> Tensor:
+    module.seen += 1
+    return out
+
+
+REFUSED = {
+    "a branch on a token": (lambda m, t, out: out if t[0, 0] == 1 else -out, "value"),
+    "tolist": (lambda m, t, out: out if t.tolist()[0][0] else -out, "value of a token"),
+    "numpy": (lambda m, t, out: out * float(t.numpy().sum()), "value of a token"),
+    "dropout": (lambda m, t, out: nn.functional.dropout(out, 0.5), "dropout|bernoulli"),
+    "noise": (lambda m, t, out: out + torch.randn(2), "random"),
+    "half": (lambda m, t, out: out.bfloat16().float(), "bfloat16"),
+    "double": (lambda m, t, out: out.double().float(), "float64"),
+    "a buffer": (written_down, "parameter or a buffer"),
+    "in turn": (in_turn, "another graph"),
+    "sort": (lambda m, t, out: out.sort(-1).values, "sort"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_read_is_refused_by_name(name: str) -> None:
+    what, said = REFUSED[name]
+    with pytest.raises(InvalidInput, match=said):
+        krohn.verify(Changed(what), automaton=SEEN, length=6)
+
+
+def test_state_between_runs_is_seen_when_the_object_is_run() -> None:
+    with pytest.raises(InvalidInput, match="run again"):
+        krohn.verify(Changed(counted), automaton=SEEN, length=6)
+
+
+def test_weights_in_half_are_asked_about_in_float32_by_name() -> None:
+    with pytest.raises(InvalidInput, match="--dtype float32"):
+        krohn.verify(Seen().bfloat16(), automaton=SEEN, length=4)
+    assert krohn.verify(Seen().bfloat16(), automaton=SEEN, length=4, dtype="float32").certified
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_bounds_hold_what_torch_computes(seed: int) -> None:
+    module, length = Normed(seed), 6
+    graph = read_graph(module, length)
+    again = graphs_of(graph_net(*written([graph]), None))[length]
+    words = np.random.default_rng(seed).integers(0, 5, (40, length))
+    with torch.no_grad():
+        single = module(torch.from_numpy(words)).double().numpy().reshape(40, -1)
+    norms = frozenset(node.first for node in again.nodes if node.op == "norm")
+    for fresh in (frozenset[int](), norms):
+        out = Plan(again, again.answer.reshape(-1)).run(words, fresh=fresh)
+        assert (np.abs(out.c - single) <= out.rad).all()
+        assert out.rad.max() < 0.1
