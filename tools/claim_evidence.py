@@ -226,9 +226,11 @@ def needs_more(rows: Sequence[Row], one: str, other: str) -> bool | None:
     return None if common and fisher(passing, failing) > LEVEL else easier == other
 
 
-def by_recipe(records: Records, judge: Callable[[Sequence[Row]], bool | None]) -> bool | None:
+def by_recipe(
+    records: Records, judge: Callable[[Sequence[Row]], bool | None], sheets: Sequence[str] = SHEETS
+) -> bool | None:
     """The answer of the recipes of the map that decide the question; None if none does or they disagree."""
-    answers = {judge([row for row in records.maps if row.get("sheet") == sheet]) for sheet in SHEETS}
+    answers = {judge([row for row in records.maps if row.get("sheet") == sheet]) for sheet in sheets}
     decided = answers - {None}
     return decided.pop() if len(decided) == 1 else None
 

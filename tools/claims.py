@@ -41,7 +41,7 @@ from depth_claims import (
 from krohn.lab.experiments.experiment import Row
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes import stability
-from krohn.lab.experiments.recipes.depth import DEPTHS
+from krohn.lab.experiments.recipes.depth import DEPTHS, DOUBLING_DEPTH
 from krohn.lab.experiments.recipes.generalization import (
     GPT,
     GPT_BOS,
@@ -51,7 +51,7 @@ from krohn.lab.experiments.recipes.generalization import (
     SCRATCHPAD,
     SHIFTED_BOS,
 )
-from krohn.lab.experiments.recipes.incomplete import MUON, TASKS
+from krohn.lab.experiments.recipes.incomplete import LSTM_LONGER, MUON, TASKS
 from krohn.lab.experiments.recipes.indirect import COLUMNS, HARD
 from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.summary import SOLVED, mean_and_error
@@ -176,38 +176,66 @@ def observations_suffice(records: Records) -> Verdict:
     return weigh([*parts, lstm >= 0.9995 if lstm >= SOLVED else None]), text
 
 
+LABEL_WORDS = 1_000_000  # that a network reads before it counts as one that fewer labels do not teach
+
+
 def labels_may_be_few(records: Records) -> Verdict:
-    def of(task: str, model: str) -> list[Row]:
-        return [row for row in records.rows("incomplete") if (row["task"], row["model"]) == (task, model)]
+    def of(task: str, *models: str) -> list[Row]:
+        """The cells of the model that most replicates learn from all labels; of several such, the last."""
+        found: list[list[Row]] = [[]]
+        for model in models:
+            own = [row for row in records.rows("incomplete") if (row["task"], row["model"]) == (task, model)]
+            found += [own] if len(own) > 1 else []
+        return max(found[::-1], key=share_that_learns)
 
     def summary(rows: list[Row]) -> str:
         return ", ".join(f"{per_cent(row['max_accuracy'])} from {row['reveal']:g}" for row in rows)
 
-    s5, c2, lstm_s5, lstm_c2 = four = of("S5", GPT), of("C2", GPT), of("S5", LSTM), of("C2", LSTM)
+    s5, c2 = of("S5", GPT), of("C2", GPT, MUON)
+    lstm_s5, lstm_c2 = of("S5", LSTM, LSTM_LONGER), of("C2", LSTM)
+    four = s5, c2, lstm_s5, lstm_c2
     if min(map(len, four)) < 2:
         raise Missing("incomplete")
-    # One measure for all four; the paper has the first degrade, and the others not.
+    # One measure for all four; the paper has the first degrade, and the others not. Against the paper counts
+    # what most replicates learn from all labels, and not from few.
     worse = [degrades(rows) for rows in four]
+    worse[1:] = [
+        None if one and share_that_learns(rows) <= 0.5 else one
+        for one, rows in zip(worse[1:], four[1:], strict=True)
+    ]
     parts = [worse[0], *(None if one is None else not one for one in worse[1:])]
     words = [weigh([part]) for part in parts]
     text = f"share of labels shown; GPT on S5 (T = 40, 8 layers, by curriculum): {summary(s5)}: {words[0]}. "
     text += f"At T = 100 by Muon: {summary(longer)}. " if (longer := of("S5", MUON)) else ""
+    layers = DOUBLING_DEPTH if c2[0]["model"] == MUON else TASKS["C2"]["layers"][Scale.SMALL]
+    text += f"{c2[0]['model']} on C2 (T = 100, {layers} layers): {summary(c2)}: {words[1]} after "
     text += (
-        f"GPT on C2 (T = 100, {TASKS['C2']['layers'][Scale.SMALL]} layers): {summary(c2)}: {words[1]} after "
+        f"{c2[-1]['sequences']:,} words ({c2[0]['reached']} of {c2[0]['replicates']} replicates pass with "
     )
-    text += f"{c2[-1]['sequences']:,} words. LSTM on S5: {summary(lstm_s5)}: {words[2]}; on C2: "
-    return weigh(parts), text + f"{summary(lstm_c2)}: {words[3]}"
+    text += (
+        f"all labels). LSTM on S5: {summary(lstm_s5)}: {words[2]} after {lstm_s5[-1]['sequences']:,} words "
+    )
+    text += f"(a failure counts from {LABEL_WORDS:,}); on C2: {summary(lstm_c2)}: {words[3]}"
+    return weigh(parts), text
+
+
+def share_that_learns(rows: list[Row]) -> float:
+    """The share of replicates that pass from all labels; 0 if there are no cells."""
+    return float(rows[0]["reached"]) / float(rows[0]["replicates"]) if rows else 0.0
 
 
 def degrades(rows: list[Row]) -> bool | None:
     """Whether the fewest labels cost ten points or more of a task that all of them teach.
 
-    False if it is still learned; None between, and if it was not learned from all labels.
+    False if it is still learned; None between, if it was not learned from all labels, and if it fails after
+    too few words to say.
     """
     first, last = rows[0]["max_accuracy"], rows[-1]["max_accuracy"]
     if first < SOLVED:
         return None
-    return True if last < first - 0.1 else False if last >= SOLVED else None
+    if last < first - 0.1:
+        return True if rows[-1]["sequences"] >= LABEL_WORDS else None
+    return False if last >= SOLVED else None
 
 
 def other_coins_break_it(records: Records) -> Verdict:
@@ -416,7 +444,9 @@ def claims_table(store: Store) -> str:
         "no word on differences within the margin of a rule, and for the first claim a way to fail: an "
         "automaton counts against it if no recipe learns "
         f"it and each depth up to {max(DEPTHS[Scale.PAPER])} was run by `krohn reproduce depth --scale "
-        "paper`. The exact test came last to the claims about all non-abelian groups, S5 and semigroups "
+        "paper`. On the 19th two more, after a referee's remark: A4 against A5 is decided by the paper's "
+        "optimiser alone, and that fewer labels do not teach counts only after a million words, for what most "
+        "replicates learn from all labels. The exact test came last to the claims about all non-abelian groups, S5 and semigroups "
         "without groups. Without it S5 would be *reproduced*, since S4 passes with 7 layers in 2 of 6 "
         "replicates and S5 in none of 6; semigroups without groups would be *partly*, since by AdamW 1 of 6 "
         "passes on C2 and on C5 with one layer, and none on Grid9 and Dyck4,2; shifted positions would be "
