@@ -332,6 +332,7 @@ def scans(network: Network) -> Iterator[Scan]:
         not heads
         or not len(network.padding)
         or any(head.query[~codes].any() or head.key[~codes].any() for head in heads)
+        or any(_adds_letters(network, head) for head in heads)
     ):
         return
     # Points are the channels that the first heads copy and that hold no position code; if the padding token
@@ -392,9 +393,20 @@ def _rounds(network: Network, layer: Layer, channels: Integers) -> Iterator[Cut]
 
 def _distance(network: Network, head: Head) -> int:
     """The distance back to the best position at the last letter, for a head that scores positions only."""
+    scores = _last_scores(network, head)
+    return len(scores) - 1 - int(scores.argmax())
+
+
+def _adds_letters(network: Network, head: Head) -> bool:
+    """Whether such a head sees all of several letters alike: it selects none, as heads of scans do."""
+    letters = _last_scores(network, head)[len(network.padding) :]
+    return bool(len(letters) > 2 and head.output.any() and not np.ptp(letters))
+
+
+def _last_scores(network: Network, head: Head) -> Array:
     codes = network.positions
-    scores = (codes[-1] @ head.query) @ (codes @ head.key).T
-    return len(codes) - 1 - int(scores.argmax())
+    out: Array = (codes[-1] @ head.query) @ (codes @ head.key).T
+    return out
 
 
 def _follow_points(layer: Layer, channels: Integers) -> Integers:
