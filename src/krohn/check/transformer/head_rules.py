@@ -166,10 +166,16 @@ class Look:
         return fmt.linear(fmt.stored(Box(rows, beyond)), output)
 
     def deliver(self, value_of: Integers, lead: "Lead", output: Array) -> tuple[Box, Array, Real]:
-        """What a copying head adds for each value, and the worth of the counters copied with it."""
-        out = self.passed(hull(join([self.values.part, self.pad_values]), value_of), lead, output)
+        """What a copying head adds for each value, then for any; the worth of the counters copied with it."""
+        rows = hull(join([self.values.part, self.pad_values]), value_of)
+        out = self.passed(join([rows, rows.over(0).reshape(1, -1)]), lead, output)
         exact = point(self.value_wide.T) @ output
         return out, exact.lo.T, self.moment.remainder(Real(exact.lo.T, exact.hi.T), exact.lo.T)
+
+    def named(self, number: Integers, values: Box) -> Integers:
+        """The row of each value: of an open one, the last, which holds all."""
+        require(not self.carries.any() or (number != UNKNOWN).all(), "witness: an open value with counters")
+        return np.where(number == UNKNOWN, len(values.part) - 1, number)
 
 
 def scores_of(moment: Moment, rule: Sum | Back | Cells, head: Head) -> int:
@@ -357,13 +363,11 @@ def look_back(look: Look, rule: Back, new: Lifted, output: Array) -> Part:
     first = [value_of[look.moment.classes + max(look.tau - 1 - n, 0)] for n in range(k)]
     gone = rule.held == UNKNOWN
     require(gone[0] | (rule.held[0] == first), "witness: what padding leaves in the delay line")
-    require(not gone.any() or not look.carries.any(), "witness: an open value that carries counters")
     # The value copied has the counters of then, those of now less the offset. At padding they were 0.
     require(rule.offset[0] == 0, "witness: offsets")
     own, follow = new.own, new.step.follow
-    now = np.concatenate(
-        [value_of[own][..., None], np.broadcast_to(rule.held[:, None], (*own.shape, k))], axis=2
-    )
+    line = np.broadcast_to(rule.held[:, None], (*own.shape, k))
+    now = np.concatenate([value_of[own][..., None], line], axis=2)
     nothing = np.zeros((*own.shape, 1, counters), dtype=np.int64)
     far = np.concatenate([nothing, rule.offset[:, None] + new.steps[:, :, None]], axis=2)
     shifted = ((rule.held[follow] == now[..., :k]) | gone[follow]).all(axis=2)
@@ -371,17 +375,15 @@ def look_back(look: Look, rule: Back, new: Lifted, output: Array) -> Part:
     require((shifted & counted)[new.moves], "witness: the delay line does not move along")
     lead = lead_back(look, k)
     values, carried, rest = look.deliver(value_of, lead, output)
-    every = values.part.over(0).reshape(1, -1)
-    values = Box(join([values.part, every]), values.beyond.reshape(-1, every.lo.size).max(axis=0))
-    number = np.where(now[..., k] == UNKNOWN, len(values.part) - 1, now[..., k])
-    return Part(values, number, far[:, :, k], carried, rest)
+    return Part(values, look.named(now[..., k], values), far[:, :, k], carried, rest)
 
 
 # Rule: a head that remembers.
 # Hypotheses: each key belongs to cells; a state holds the value of the latest (earliest) member of each, from
 # padding on; for each query the cells are ordered, one of them is not empty, and its latest member leads all
-# that can be there while better cells are empty.
-# Conclusion: at (state, letter) the head writes the value that the first cell with a member holds.
+# that can be there while better cells are empty. A state may leave cells open, if values carry no counters.
+# Conclusion: at (state, letter) the head writes the value that the first cell with a member holds; some value,
+# if the first cell that may have a member is open.
 # Why: cells hold what was read, by induction; while no better cell has a member, only members of this cell
 # and of worse ones compete, and the lead is over all of them together.
 def remember(look: Look, rule: Cells, new: Lifted, output: Array) -> Part:
@@ -420,7 +422,8 @@ def remember(look: Look, rule: Cells, new: Lifted, output: Array) -> Part:
             for member, higher in pairs:
                 _lead_of_cell(lead, scores, seen, look.tau, (member, higher), earliest=rule.earliest)
     values, carried, rest = look.deliver(value_of, lead, output)
-    return Part(values, number, offset, carried, rest, Memory(look, rule, lead, output, hit))
+    memory = None if (number == UNKNOWN).any() else Memory(look, rule, lead, output, hit)
+    return Part(values, look.named(number, values), offset, carried, rest, memory)
 
 
 def entered(rule: Cells, own: Integers, held: Integers) -> Flags:
@@ -434,18 +437,19 @@ def _contents(
 ) -> tuple[Integers, Integers, dict[int, list[tuple[Flags, Flags]]]]:
     """What each query reads, and the cases (cell, better cells, all empty) that must be proved for it."""
     own, counters = new.own, new.steps.shape[2]
-    number, offset = np.full(own.shape, -1), np.zeros((*own.shape, counters), dtype=np.int64)
+    number, offset = np.full(own.shape, EMPTY), np.zeros((*own.shape, counters), dtype=np.int64)
     used: dict[int, list[tuple[Flags, Flags]]] = {}
     for query, order in enumerate(rule.order):
         waiting = new.rows & (look.query_of[own] == query)
         higher, pairs = np.zeros(rule.member.shape[1], dtype=bool), []
         for cell in order:
-            here = waiting & (content[..., cell] != EMPTY)
+            here, pads = waiting & (content[..., cell] != EMPTY), rule.member[cell, len(look.keys) :]
             if here.any():
-                require(content[..., cell][here] != UNKNOWN, "witness: a cell that is read is unknown")
-                number[here], offset[here] = content[..., cell][here], distance[..., cell, :][here]
+                first = here & (number == EMPTY)
+                number[first], offset[first] = content[..., cell][first], distance[..., cell, :][first]
                 pairs.append((rule.member[cell], higher))
-            waiting = waiting & ~here
+            # A cell that is left open may be empty, unless padding belongs to it: the next one counts too.
+            waiting = waiting & ~(here & (pads.any() | (content[..., cell] != UNKNOWN)))
             higher = higher | rule.member[cell]
         require(
             not waiting.any(),

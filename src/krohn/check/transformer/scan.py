@@ -136,7 +136,7 @@ class Fetching(Letters):
         lead = lead_back(look, back * self.window)
         out, _, _ = look.deliver(np.arange(points + look.tau), lead, output)
         held.update({channel: (back, p) for channel, p in found.items()})
-        return _with_padding(out, found, self.scan) if back else out[:points]
+        return _with_padding(out[:-1], found, self.scan) if back else out[:points]
 
     def total(self, parts: list[Any]) -> Moment:
         """keep x + Σ heads, but for padding."""

@@ -272,7 +272,7 @@ def event_plan(automaton: Semiautomaton, budget: Budget, *, merge: bool) -> Even
     return plan
 
 
-EVENTS, MOST_ROWS = 4_000_000, 200_000
+EVENTS, MOST_ROWS = 10_000_000, 200_000
 """Units of work at effort 1; combinations of a state, a context and the values of all features."""
 FEW_LAYERS = 3
 

@@ -370,7 +370,7 @@ def few_features(machine: EventMachine, budget: Budget) -> list[EventFeature]:
     spent = budget.done - before
     layers = max((feature.layers for feature in result), default=DEEPEST)
     for fewer in range(1, layers):
-        part = budget.part(min(max(spent * 2, budget.units / 20), budget.left / 2))
+        part = budget.part(min(max(spent * 2, budget.units / 6), budget.left / 2))
         try:
             return FeatureSearch(machine, fewer, part).run()
         except (LimitExceeded, Unsupported):

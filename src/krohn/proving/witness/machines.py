@@ -64,7 +64,9 @@ def groups(vectors: Array) -> Integers:
     return dense(rows_alike(np.rint(vectors / scale * 10.0**DIGITS).astype(np.int64)))
 
 
-def explore(start: list[int], expand: Expand, depth: int) -> tuple[Integers, Integers, Integers]:
+def explore(
+    start: list[int], expand: Expand, depth: int, most: int = MAX_STATES
+) -> tuple[Integers, Integers, Integers]:
     """Breadth-first: rows, ``follow[s, a]`` and outputs of all states that ≤ ``depth`` letters reach."""
     first = np.array(start, dtype=np.int64)
     number = {first.tobytes(): 0}
@@ -87,8 +89,8 @@ def explore(start: list[int], expand: Expand, depth: int) -> tuple[Integers, Int
                     number[key] = len(number)
                     fresh.append(row.copy())
                 known[index] = number[key]
-            if len(number) > MAX_STATES:
-                raise LimitExceeded(f"the search may use at most {MAX_STATES:,} states; it needs more")
+            if len(number) > most:
+                raise LimitExceeded(f"the search may use at most {most:,} states; it needs more")
             follows.append(known[where].reshape(after.shape[:2]))
             outputs.append(shown)
         frontier = np.array(fresh, dtype=np.int64).reshape(len(fresh), len(first))

@@ -1,137 +1,176 @@
-"""The machine of a first layer that looks back: states know no more of a word's end than the MLP needs.
+"""Machines of heads that look back, on the letters or on a tier: states know no more than the MLP needs.
 
-Heads that look d positions back can hold as many values as there are words of d letters. If the MLP only asks
-which of some suffixes a word has, states that know these suffixes are enough: what lies further back is left
-open, as the hull of all values. A suffix is long enough if the MLP then returns known numbers, by plain
-intervals, whatever letter comes next.
+What such heads can hold are as many values as there are words of some letters. If the MLP only asks which of
+some suffixes a word has, states that know these suffixes are enough: what was read before is left open, as
+the hull of all values. A suffix is long enough if the MLP then returns known numbers, by plain intervals,
+whatever state it began in and whatever letter comes next. Letters that no state moves on are skipped.
 """
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from krohn.automata.suffixes import BEGIN, Word, follow_contexts
-from krohn.check.files.reader import UNKNOWN, Attention, Back, Layer, Lift, Rule, Silent
-from krohn.check.ground import Array, Flags, Integers
+from krohn.check.files.reader import UNKNOWN, Back, Cells, Layer, Rule
+from krohn.check.ground import Array, Flags, Integers, distinct
+from krohn.check.transformer.head_rules import entered
 from krohn.check.transformer.stream import Moment, live_states
-from krohn.proving.witness.machines import label, middle
+from krohn.proving.witness.machines import Expand, explore, middle
+from krohn.proving.witness.memories import MemoryMachine
 
-FEW = 100
+FEW = 400
 """States that need no saving."""
-MOST_NODES = 20_000
+MOST_WORDS, MOST_ROWS = 8_000, 1 << 19
+"""Suffixes that are tried; rows of the MLP that are looked at together."""
 KNOWN = 1e-3
 """Numbers whose intervals are narrower count as known."""
 
+Machine = tuple[Integers, Integers, Integers]
+
 
 class Suffixes:
-    """What the layer makes of a letter after a suffix; words are of classes of the moment."""
+    """What a layer makes of a letter after a suffix. Rows are as the search has them: a state, then cells."""
 
-    def __init__(self, moment: Moment, layer: Layer, rules: Sequence[Rule], live: Flags) -> None:
-        self.moment, self.layer, self.live = moment, layer, live
-        own, where = np.unique(moment.machine.shown[0], return_inverse=True)
-        self.own, self.where = own, where.reshape(-1)
-        self.tau, self.stream = len(moment.pads), middle(moment.box)
-        self.rules = [(at, rule) for at, rule in enumerate(rules) if isinstance(rule, Back)]
-        vectors = np.concatenate([self.stream, middle(moment.pads)])
-        self.added = [vectors @ layer.heads[at].value @ layer.heads[at].output for at, _ in self.rules]
-        seen = np.concatenate([own, moment.classes + np.arange(self.tau)])
-        self.open = [(rows[seen].min(axis=0), rows[seen].max(axis=0)) for rows in self.added]
+    def __init__(
+        self,
+        moment: Moment,
+        layer: Layer,
+        rules: Sequence[Rule],
+        memories: Sequence[MemoryMachine],
+        expand: Expand,
+        live: Flags,
+    ) -> None:
+        self.moment, self.layer, self.memories, self.expand, self.live = moment, layer, memories, expand, live
+        machine = moment.machine
+        columns = np.concatenate([machine.follow, machine.shown]).T
+        self.group = distinct(columns)[1]  # letters alike at this moment
+        self.leaders = np.unique(self.group, return_index=True)[1]
+        self.states = np.flatnonzero(live_states(machine.follow, moment.length))
+        stays = (machine.follow[self.states] == self.states[:, None]).all(axis=0)
+        looks = any(isinstance(memory.rule, Back) for memory in memories)
+        self.tier = [x for x, leader in enumerate(self.leaders.tolist()) if looks or not stays[leader]]
+        self.width = max((memory.end for memory in memories), default=1)
+        vectors = np.concatenate([middle(moment.box), middle(moment.pads)])
+        by_rule = {id(rule): head for head, rule in zip(layer.heads, rules, strict=True)}
+        self.added = []
+        for memory in memories:
+            head = by_rule[id(memory.rule)]
+            rows = vectors @ head.value @ head.output
+            first = np.unique(memory.rule.value_of, return_index=True)[1]
+            self.added.append((rows[first], rows.min(axis=0), rows.max(axis=0)))
 
     @property
-    def farthest(self) -> int:
-        """The largest distance."""
-        return max(rule.distance for _, rule in self.rules)
+    def fits(self) -> bool:
+        """Whether all that heads add is what they remember, without counters and position codes."""
+        plain = not len(self.moment.low) and not any(len(memory.counters) for memory in self.memories)
+        silent = sum(bool(head.output.any()) for head in self.layer.heads) == len(self.memories)
+        late = all(not isinstance(each.rule, Cells) or not each.rule.earliest for each in self.memories)
+        straight = not any(code.any() for code in self.layer.sine)
+        return plain and silent and late and straight and bool(self.tier) and bool(self.memories)
+
+    def explore(self, start: list[int]) -> Machine | None:
+        """Rows, ``follow`` and outputs of a machine that knows the shortest suffixes that decide."""
+        words = self.shortest(start) if self.fits else None
+        if words is None:
+            return None
+        known = follow_contexts(words, len(self.leaders), self.tier)
+        length = np.array([len(word) if not word or word[0] != BEGIN else 1 << 20 for word in known.known])
+        first = [*start, 0, *[0] * self.ages]
+
+        def expand(rows: Integers) -> tuple[Integers, Integers]:
+            after, outputs = self.read(rows)
+            node = known.after[rows[:, self.width]][:, self.group]
+            after[:, :, self.width] = node
+            return self.weaker(after, length[node]), outputs
+
+        rows, follow, outputs = explore(first, expand, self.moment.length)
+        return rows[:, : self.width], follow, outputs
 
     @property
-    def states(self) -> int:
-        """How many states know all values of the lines, at most."""
-        result = 1
-        for place in range(1, self.farthest + 1):
-            told = [rule.value_of[self.own] for _, rule in self.rules if rule.distance >= place]
-            result = min(result * len(np.unique(np.column_stack(told), axis=0)), 1 << 40)
-        return result
+    def ages(self) -> int:
+        """Cells of all heads."""
+        return sum(memory.number for memory in self.memories)
 
-    def source(self, word: Word, distance: int) -> int:
-        """The row that stands so far back: a class, a padding position, or −1 if it is open."""
-        if distance <= len(word) and word[-distance] != BEGIN:
-            return int(self.own[word[-distance]])
-        if not word or word[0] != BEGIN:
-            return -1
-        return self.moment.classes + max(self.tau - 1 - (distance - len(word)), 0)
-
-    def decided(self, words: Sequence[Word]) -> Flags:
-        """For each suffix: whether the MLP returns known numbers after every next letter."""
-        rows = self.stream[self.own] * self.layer.keep_attention
-        low = np.repeat(rows[None], len(words), axis=0)
-        high = low.copy()
-        for (_, rule), added, (least, most) in zip(self.rules, self.added, self.open, strict=True):
-            at = np.array([self.source(word, rule.distance) if rule.distance else 0 for word in words])
-            gone = (at < 0)[:, None]
-            if rule.distance:
-                low += np.where(gone, least, added[at])[:, None]
-                high += np.where(gone, most, added[at])[:, None]
+    def read(self, rows: Integers) -> tuple[Integers, Integers]:
+        """One letter more: rows with the node to be filled in, and the letters of the tier since each cell."""
+        after, outputs = self.expand(rows[:, : self.width])
+        ages = np.repeat(rows[:, None, self.width + 1 :], after.shape[1], axis=1)
+        older = np.isin(self.group, self.tier).astype(np.int64)[None, :, None]
+        own, at = self.moment.machine.shown[rows[:, 0]], 0
+        for memory in self.memories:
+            part = slice(at, at + memory.number)
+            if isinstance(memory.rule, Back):
+                ages[:, :, part] = 1 + np.arange(memory.number)
             else:
-                low, high = low + added[self.own], high + added[self.own]
-        channels = low.shape[2]
-        low, high = self._run(low.reshape(-1, channels), high.reshape(-1, channels))
-        width = (high - low)[:, self.live].max(axis=1, initial=0.0).reshape(len(words), -1)
-        out: Flags = width.max(axis=1) <= KNOWN
-        return out
+                held = rows[:, None, memory.at : memory.at + memory.number]
+                hit = entered(memory.rule, own, held)
+                ages[:, :, part] = np.where(hit, 1, np.minimum(ages[:, :, part] + older, 1 << 20))
+            at += memory.number
+        node = np.zeros((*after.shape[:2], 1), dtype=np.int64)
+        return np.concatenate([after, node, ages], axis=2), outputs
 
-    def _run(self, low: Array, high: Array) -> tuple[Array, Array]:
-        kept = low * self.layer.keep_mlp, high * self.layer.keep_mlp
-        last = len(self.layer.weights) - 1
+    def weaker(self, after: Integers, known: Integers) -> Integers:
+        """Cells that were filled before the last ``known`` letters of the tier are left open."""
+        after, at = after.copy(), self.width + 1
+        for memory in self.memories:
+            cells, ages = after[:, :, memory.at : memory.end], after[:, :, at : at + memory.number]
+            filled: Flags = np.ones(memory.number, dtype=bool)
+            if isinstance(memory.rule, Cells):
+                groups = memory.rule.member.shape[1] - len(self.moment.pads)
+                filled = np.asarray(memory.rule.member[:, :groups].any(axis=1))  # others hold padding
+            gone = (ages > known[..., None]) & filled
+            after[:, :, memory.at : memory.end] = np.where(gone, UNKNOWN, cells)
+            after[:, :, at : at + memory.number] = np.where(gone | ~filled, 1 << 20, ages)
+            at += memory.number
+        return after
+
+    def shortest(self, start: list[int]) -> tuple[Word, ...] | None:
+        """The shortest suffixes that decide; ``None`` if there are too many."""
+        todo: deque[Word] = deque([()])
+        result: list[Word] = []
+        most = max(memory.number for memory in self.memories)
+        while todo:
+            word = todo.popleft()
+            if (word and word[0] == BEGIN) or len(word) == most or self.decides(word, start):
+                result.append(word)
+            else:
+                todo.append((BEGIN, *word))
+                todo.extend((letter, *word) for letter in self.tier)
+            if len(result) + len(todo) > MOST_WORDS:
+                return None
+        return tuple(result)
+
+    def decides(self, word: Word, start: list[int]) -> bool:
+        """Whether the MLP returns known numbers after this suffix, wherever it began and whatever follows."""
+        rows = np.zeros((len(self.states), self.width + 1 + self.ages), dtype=np.int64)
+        rows[:, 1 : self.width] = np.array(start[1 : self.width])
+        rows[:, self.width + 1 :] = 1 << 19
+        rows[:, 0] = self.states
+        rows = self.weaker(rows[:, None], np.zeros((len(rows), 1), dtype=np.int64))[:, 0]
+        for place, letter in enumerate(word, 1):
+            after, _ = self.read(rows)
+            after = after[:, self.leaders[letter]][:, None]
+            rows = self.weaker(after, np.full((len(rows), 1), place))[:, 0]
+        rows = distinct(rows)[0]
+        outputs = self.expand(rows[:, : self.width])[1][:, self.leaders]
+        outputs = distinct(outputs.reshape(-1, outputs.shape[2]))[0]
+        low = middle(self.moment.box)[outputs[:, 0]] * self.layer.keep_attention
+        high = low.copy()
+        for number, (values, least, most) in enumerate(self.added, 1):
+            read = outputs[:, number]
+            gone = (read == UNKNOWN)[:, None]
+            low += np.where(gone, least, values[read])
+            high += np.where(gone, most, values[read])
+        return bool(((self._passed(low, high))[:, self.live] <= KNOWN).all())
+
+    def _passed(self, low: Array, high: Array) -> Array:
+        """The widths of what the MLP makes of rows of intervals."""
+        kept, last = (high - low) * self.layer.keep_mlp, len(self.layer.weights) - 1
         for at, (weight, bias) in enumerate(zip(self.layer.weights, self.layer.biases, strict=True)):
             up, down = np.maximum(weight, 0), np.minimum(weight, 0)
             low, high = low @ up + high @ down + bias, high @ up + low @ down + bias
             if at < last:
                 low, high = np.maximum(low, 0), np.maximum(high, 0)
-        return low + kept[0], high + kept[1]
-
-    def shortest(self) -> tuple[Word, ...] | None:
-        """The shortest suffixes that decide; ``None`` if there are too many."""
-        todo: deque[Word] = deque([()])
-        result: list[Word] = []
-        while todo:
-            some = [todo.popleft() for _ in range(min(len(todo), 256))]
-            for word, enough in zip(some, self.decided(some).tolist(), strict=True):
-                if enough or (word and word[0] == BEGIN) or len(word) == self.farthest:
-                    result.append(word)
-                else:
-                    todo.append((BEGIN, *word))
-                    todo.extend((letter, *word) for letter in range(len(self.own)))
-            if len(result) + len(todo) > MOST_NODES:
-                return None
-        return tuple(result)
-
-
-def suffix_step(moment: Moment, layer: Layer, rules: Sequence[Rule], live: Flags) -> Attention | None:
-    """The step for a first layer whose heads all look back, where that saves states."""
-    plain = len(moment.machine.follow) == 1 and not len(moment.low)
-    looks = all(isinstance(rule, Back | Silent) for rule in rules)
-    curved = any(code.any() for code in layer.sine)
-    if not plain or not looks or curved or not any(isinstance(rule, Back) for rule in rules):
-        return None
-    seen = Suffixes(moment, layer, rules, live)
-    if seen.states <= FEW:
-        return None
-    words = seen.shortest()
-    if words is None:
-        return None
-    known = follow_contexts(words, len(seen.own), range(len(seen.own)))
-    follow, finished, outputs = known.after[:, seen.where], [*rules], []
-    for at, rule in seen.rules:
-        sources = [[seen.source(word, n + 1) for n in range(rule.distance)] for word in known.known]
-        line = np.array(sources, dtype=np.int64).reshape(len(sources), rule.distance)
-        held = np.where(line < 0, UNKNOWN, rule.value_of[line])
-        own = np.broadcast_to(rule.value_of[moment.machine.shown], follow.shape)
-        read = np.broadcast_to(held[:, -1:], follow.shape) if rule.distance else own
-        outputs.append(read)
-        offset = np.zeros((*held.shape, 0), dtype=np.int64)
-        finished[at] = replace(rule, held=held, offset=offset)
-    outputs.append(np.broadcast_to(moment.machine.shown, follow.shape))
-    shown = label(np.stack(outputs, axis=2), live_states(follow, moment.length))
-    base: Integers = np.zeros(len(follow), dtype=np.int64)
-    return Attention(Lift(follow, base, shown), tuple(finished))
+        out: Array = high - low + kept
+        return out
