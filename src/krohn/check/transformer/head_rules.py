@@ -382,8 +382,8 @@ def look_back(look: Look, rule: Back, new: Lifted, output: Array) -> Part:
 # Hypotheses: each key belongs to cells; a state holds the value of the latest (earliest) member of each, from
 # padding on; for each query the cells are ordered, one of them is not empty, and its latest member leads all
 # that can be there while better cells are empty. A state may leave cells open, if values carry no counters.
-# Conclusion: at (state, letter) the head writes the value that the first cell with a member holds; some value,
-# if the first cell that may have a member is open.
+# Conclusion: at (state, letter) the head writes the value that the first cell with a member holds; some value
+# of the head, if the first cell that may have a member is open.
 # Why: cells hold what was read, by induction; while no better cell has a member, only members of this cell
 # and of worse ones compete, and the lead is over all of them together.
 def remember(look: Look, rule: Cells, new: Lifted, output: Array) -> Part:

@@ -93,7 +93,7 @@ class Suffixes:
         return sum(memory.number for memory in self.memories)
 
     def read(self, rows: Integers) -> tuple[Integers, Integers]:
-        """One letter more: rows with the node to be filled in, and the letters of the tier since each cell."""
+        """One letter more: rows with a node to be filled in, and letters of the tier since each cell."""
         after, outputs = self.expand(rows[:, : self.width])
         ages = np.repeat(rows[:, None, self.width + 1 :], after.shape[1], axis=1)
         older = np.isin(self.group, self.tier).astype(np.int64)[None, :, None]
