@@ -10,7 +10,7 @@ DEMO := $(VENV)/.demo
 WEIGHTS ?=
 COMMA := ,
 
-.PHONY: help setup versions demo docs gallery test slow attacks release format lint type browser coq coqchk unit portable fuzz clean
+.PHONY: help setup versions demo docs gallery test slow attacks release format lint type browser coq ocaml kernel-checker coqchk unit portable fuzz clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -69,21 +69,29 @@ coq: ## Coq and Flocq for the tests of certificates, where they may be installed
 	then apt-get update -qq && apt-get install -qq -y --no-install-recommends coq libcoq-flocq >/dev/null; fi || true
 	@command -v coqc >/dev/null || echo "no Coq here and no right to install it: certificates are not checked (apt-get install coq libcoq-flocq)"
 
+ocaml: ## OCaml and zarith for the program made of the checker, where they may be installed
+	@command -v ocamlfind >/dev/null || if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
+	then apt-get update -qq && apt-get install -qq -y --no-install-recommends ocaml-nox ocaml-findlib libzarith-ocaml-dev >/dev/null; fi || true
+	@command -v ocamlfind >/dev/null || echo "no OCaml here and no right to install it: krohn-kernel is not built (apt-get install ocaml-nox ocaml-findlib libzarith-ocaml-dev)"
+
+kernel-checker: $(STAMP) coq ocaml ## krohn-kernel, the verified checker as a program: krohn verify --kernel uses it (three minutes, once)
+	built="$$($(BIN)/python -m krohn.coq.program)" && cp "$$built" $(BIN)/krohn-kernel && echo "$(BIN)/krohn-kernel"
+
 coqchk: $(STAMP) coq ## Coq's second checker goes through the compiled development (minutes; needs no certificate)
 	rm -rf $(VENV)/.formulas && mkdir $(VENV)/.formulas && cp src/krohn/coq/theories/Formulas.v $(VENV)/.formulas
 	built="$$($(BIN)/python -c 'from krohn.coq.coqc import development; print(development())')" && \
 	coqc -q -Q "$$built" Krohn -Q $(VENV)/.formulas Krohn $(VENV)/.formulas/Formulas.v && \
 	coqchk -silent -o -Q "$$built" Krohn -Q $(VENV)/.formulas Krohn \
-	Krohn.Certificate Krohn.TransformerCertificate Krohn.Formulas
+	Krohn.Program Krohn.Formulas
 
 unit: $(STAMP) ## the tests of a change
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not attack"
 
-slow: $(STAMP) browser coq ## Coq, browser, site, notebooks, Ray, wheel, fuzz, kept bytes, scripts of tools, campaigns
+slow: $(STAMP) browser coq ocaml ## Coq, browser, site, notebooks, Ray, wheel, fuzz, kept bytes, scripts of tools, campaigns
 	$(BIN)/python tests/golden/portable.py --small
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow and not attack"
 
-attacks: $(STAMP) browser coq ## the longest attacks on checker and Coq, and samples that make slow leaves out: before a release, and after a change there
+attacks: $(STAMP) browser coq ocaml ## the longest attacks on checker and Coq, and samples that make slow leaves out: before a release, and after a change there
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m attack
 
 portable: $(STAMP) ## the kept bytes under other settings: vector instructions, BLAS, threads, locale (about 15 minutes)

@@ -1,6 +1,7 @@
 """Coq for the tests of certificates: without ``coqc`` they are skipped, and fail where CI must have it."""
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 
 from krohn.automata.zoo import parse_spec
 from krohn.coq.coqc import INSTALL, coq_version, development
+from krohn.coq.program import INSTALL as NEEDS
+from krohn.coq.program import build_program
 from krohn.coq.stored import StoredNetwork, stored_network
 from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
@@ -20,6 +23,15 @@ def coq() -> Path:
         message = f"no coqc is installed, so no certificate is checked: {INSTALL}"
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(message)
     return development()
+
+
+@pytest.fixture(scope="session")
+def program(coq: Path) -> Path:
+    """krohn-kernel."""
+    if shutil.which("ocamlfind") is None:
+        message = f"no OCaml is installed, so no checker is built: {NEEDS}"
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(message)
+    return build_program()
 
 
 @pytest.fixture(scope="session")

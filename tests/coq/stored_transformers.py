@@ -1,6 +1,5 @@
 """Transformers on disk, mutated ones, and the verdicts of Coq and torch."""
 
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import product
@@ -8,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from tests.coq.asking import output_of
+from tests.coq import asking
 
 import krohn
-from krohn.coq.certificate_text import TRANSFORMER_HEAD, transformer_certificate
+from krohn.coq.certificate import transformer_certificate
 from krohn.coq.counting_hints import Counting
 from krohn.coq.scanning import Scanning
 from krohn.coq.stored import StoredTransformer, stored_transformer
@@ -47,17 +46,11 @@ def changed(network: StoredTransformer, name: str, place: int, word: int) -> Sto
 def answers_of(
     cases: Iterable[tuple[StoredTransformer, Counting | Scanning]], longer: int | None = None
 ) -> list[bool]:
-    """Verdict of the checker without the hash; with ``longer`` also on the first case for longer words."""
-    text, lengths, hints_of = [TRANSFORMER_HEAD], [], []
-    for number, (network, hints) in enumerate(cases):
-        hints_of.append(hints)
-        text.append(transformer_certificate(network, hints).definitions(str(number)))
-        lengths.append((number, network.length))
-    for number, length in lengths + ([(0, longer)] if longer else []):
-        arguments = " ".join(f"{name}{number}" for name in ("network_sizes", "tensors", "machine", "hints"))
-        how = "scans_right" if isinstance(hints_of[number], Scanning) else "counts_right"
-        text.append(f"Eval vm_compute in transformer_answers {how} {length} {arguments}.")
-    return [answer == "true" for answer in re.findall(r"= (true|false)", output_of("\n".join(text)))]
+    """Verdicts of the program; with ``longer`` also on the first case for longer words."""
+    given = [transformer_certificate(network, hints) for network, hints in cases]
+    if longer is not None:
+        given.append(replace(given[0], claim=[0, longer, *given[0].claim[2:]]))
+    return asking.answers_of(given)
 
 
 def is_right_in_torch(network: StoredTransformer) -> bool:

@@ -1,7 +1,6 @@
 """Certificates: right networks are accepted; no network lacking a hypothesis or with a harmful bit is."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,16 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.coq.asking import output_of
+from tests.coq.asking import answers_of
 
 import krohn
 from krohn.automata.zoo import parse_spec
 from krohn.check.recurrent.cells import Cell
 from krohn.cli.app import run
-from krohn.coq.certificate_text import HEAD, recurrent_certificate
-from krohn.coq.coqc import check_text
+from krohn.coq.certificate import KernelCertificate, recurrent_certificate
+from krohn.coq.coqc import AXIOMS, prove
 from krohn.coq.exploring import Exploration, explore
-from krohn.coq.stored import StoredNetwork, stored_network, tensors_of_bytes
+from krohn.coq.stored import StoredNetwork, digest_of, stored_network, tensors_of_bytes, whole_of
 from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported
 from krohn.lab.cards.recurrent_modules import states_in_training
 from krohn.proving.kernel import kernel_verdict
@@ -54,30 +53,39 @@ def bits(number: float) -> int:
 @pytest.mark.parametrize(
     ("name", "architecture"), [("C2", "diagonal"), ("S3", "deltaproduct"), ("Grid4", "diagonal")]
 )
-def test_right_networks_are_accepted(coq: Path, tmp_path: Path, name: str, architecture: str) -> None:
+def test_right_networks_are_accepted(program: Path, tmp_path: Path, name: str, architecture: str) -> None:
     automaton = parse_spec(name)
     save(RecurrentNetwork(WEIGHTS[architecture](automaton), automaton), tmp_path / "net")
-    verdict = kernel_verdict(tmp_path / "net", automaton, out=tmp_path / "proof.v")
+    verdict = kernel_verdict(tmp_path / "net", automaton, out=tmp_path / "proof.json")
     kernel = verdict.more["kernel"]
     assert verdict.certified
+    assert kernel["by"] == "krohn-kernel"
     assert kernel["accepted"]
     assert (kernel["order"], verdict.claim.order) == ("any order", "any")
     assert kernel["pairs"] == len(explore(stored_network(tmp_path / "net")).hints)
-    assert kernel["sha256"] in (tmp_path / "proof.v").read_text()
+    assert kernel["sha256"] == json.loads((tmp_path / "proof.json").read_text())["sha256"]
 
 
-def test_a_changed_bit_and_a_rounded_network(coq: Path, stored: Stored) -> None:
+def test_a_changed_bit_and_a_rounded_network(program: Path, stored: Stored) -> None:
+    """By Coq and by the program: the same data, the same answers."""
     network = stored("C3", "diagonal")
     search = explore(network)
     assert (search.any_order, search.right) == (False, True)
-    text = recurrent_certificate(network, search).text
-    assert check_text(text).accepted
-    word = f"{network.tensors[0].words[0]:#x}"
-    other = re.sub(rf"Run (\d+) {word}\b", rf"Run \1 {int(word, 16) ^ 1:#x}", text, count=1)
-    assert other != text
-    assert not check_text(other).accepted
-    longer = text.replace("one_order", "any_order")
-    assert not check_text(longer).accepted
+    certificate = recurrent_certificate(network, search)
+    changed = words_changed(network, "head.bias", {0: bits(1e9)})
+    longer = replace(certificate, claim=[1, 0, *certificate.claim[2:]])
+    cases = [certificate, replace(certificate, network=changed), longer]
+    assert answers_of(cases) == [True, False, False]
+    written = certificate.to_json()
+    by_coq = prove(written, whole_of(network))
+    assert by_coq.accepted
+    assert sorted(by_coq.assumptions) == sorted(AXIOMS)
+    head = next(tensor.words for tensor in network.tensors if tensor.name == "head.weight")
+    harmless = words_changed(network, "head.weight", {int(np.flatnonzero(head == 0)[0]): 0x80000000})
+    assert answers_of([replace(certificate, network=harmless)]) == [True]
+    assert not prove(written, whole_of(harmless)).accepted  # the hash is that of another file
+    assert not prove(written | {"sha256": digest_of(changed)}, whole_of(changed)).accepted
+    assert not prove(written | {"letters": ["a", "b", "c"]}, whole_of(network)).accepted
 
 
 def lacking(network: StoredNetwork) -> dict[str, tuple[StoredNetwork, Exploration]]:
@@ -117,38 +125,28 @@ def lacking(network: StoredNetwork) -> dict[str, tuple[StoredNetwork, Exploratio
     }
 
 
-def test_without_one_hypothesis_nothing_is_accepted(coq: Path, stored: Stored) -> None:
+def test_without_one_hypothesis_nothing_is_accepted(program: Path, stored: Stored) -> None:
     network = stored("C2", "diagonal")
     cases = {"nothing": (network, explore(network))} | lacking(network)
-    text = [HEAD]
-    for number, (changed, result) in enumerate(cases.values()):
-        text.append(recurrent_certificate(changed, result).definitions(str(number)))
-        text.append(judged(str(number)))
-    text.append("Definition short := {| First := 0; Letters := 2; Table := [[0;1];[1]]%nat |}.")
-    text.append(judged("0").replace("machine0", "short"))
-    text.append("Definition outside := {| First := 0; Letters := 2; Table := [[0;1];[1;2]]%nat |}.")
-    text.append(judged("0").replace("machine0", "outside"))
-    answers = re.findall(r"= (true|false)", output_of("\n".join(text)))
-    names = [*cases, "a complete table", "states that exist"]
+    given = {name: recurrent_certificate(*case) for name, case in cases.items()}
+    right = given["nothing"]
+
+    def of_table(*rows: list[int]) -> KernelCertificate:
+        return replace(right, claim=[*right.claim[:-1], [0, 2, rows]])
+
+    given |= {"a complete table": of_table([0, 1], [1]), "states that exist": of_table([0, 1], [1, 2])}
+    given |= {"hints to their end": replace(right, hints=[*right.hints, 7])}
     harmless = ("nothing", "the sign of zero")
-    assert dict(zip(names, answers, strict=True)) == {n: str(n in harmless).lower() for n in names}
-
-
-def judged(tag: str, order: str = "Exact.closed_in_any_order") -> str:
-    """The checker without the hash."""
-    return (
-        f"Eval vm_compute in answers_right Krohn.{order} network_kind{tag} network_sizes{tag} tensors{tag} "
-        f"machine{tag} hints{tag}."
-    )
+    assert dict(zip(given, answers_of(given.values()), strict=True)) == {n: n in harmless for n in given}
 
 
 def cell_of(network: StoredNetwork) -> Cell:
     return replace(network.cell, tensors={tensor.name: tensor.floats() for tensor in network.tensors})
 
 
-def test_what_coq_accepts_after_a_flipped_bit_is_right(coq: Path, stored: Stored) -> None:
+def test_what_is_accepted_after_a_flipped_bit_is_right(program: Path, stored: Stored) -> None:
     rng = np.random.default_rng(20)
-    text, flips = [HEAD, "From Krohn Require Exact OneOrder."], []
+    flips: list[tuple[StoredNetwork, Exploration]] = []
     counts, alone = Counter[str](), Counter[str | None]()
     for name, architecture, count in (
         ("C2", "diagonal", 130),
@@ -159,7 +157,7 @@ def test_what_coq_accepts_after_a_flipped_bit_is_right(coq: Path, stored: Stored
         for number in range(count):
             tensor = network.tensors[rng.integers(len(network.tensors))]
             place, bit = int(rng.integers(tensor.words.size)), int(rng.integers(32))
-            if number % 2:  # half of those drawn are judged: Coq takes a tenth of a second for each
+            if number % 2:  # half of those drawn are judged
                 continue
             flipped = words_changed(network, tensor.name, {place: int(tensor.words[place]) ^ (1 << bit)})
             try:
@@ -167,33 +165,32 @@ def test_what_coq_accepts_after_a_flipped_bit_is_right(coq: Path, stored: Stored
             except LimitExceeded:
                 counts["no certificate"] += 1
                 continue
-            tag = str(len(flips))
-            order = "Exact.closed_in_any_order" if search.any_order else "OneOrder.closed_in_one_order"
-            text += [recurrent_certificate(flipped, search).definitions(tag), judged(tag, order)]
-            flips.append((flipped, search.any_order))
-    answers = re.findall(r"= (true|false)", output_of("\n".join(text)))
-    for (flipped, any_order), answer in zip(flips, answers, strict=True):
-        counts[answer] += 1
-        if answer == "true":
+            flips.append((flipped, search))
+    answers = answers_of(recurrent_certificate(*flip) for flip in flips)
+    for (flipped, search), answer in zip(flips, answers, strict=True):
+        counts[str(answer)] += 1
+        if answer:
             cell, automaton = cell_of(flipped), flipped.automaton
             proof = close(cell, automaton)
             if proof.every_length:
-                assert proof.any_order >= any_order
+                assert proof.any_order >= search.any_order
             else:
-                assert not any_order  # Coq's claim is for one order; the checker asks about torch's norms too
+                assert (
+                    not search.any_order
+                )  # Coq's claim is for one order; the checker asks about torch's norms too
                 alone[proof.reason] += 1
             words = rng.integers(automaton.num_letters, size=(20, 30))
             truth = np.array([automaton.run(word) for word in words])
             assert (states_in_training(cell, "cpu")(words) == truth).all()
-    assert counts["true"] + counts["false"] + counts["no certificate"] == 100
-    assert counts["true"] >= 70, counts
-    assert counts["false"] + counts["no certificate"] >= 10, counts
+    assert counts["True"] + counts["False"] + counts["no certificate"] == 100
+    assert counts["True"] >= 70, counts
+    assert counts["False"] + counts["no certificate"] >= 10, counts
     assert sum(alone.values()) <= 3
     assert set(alone) <= STRICTER, alone
 
 
 def test_the_command_and_its_exit_status(
-    coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     net = str(tmp_path / "net")
     assert run(["compile", "C2", "--architecture", "rankone", "--out", net]) == 0
@@ -203,6 +200,8 @@ def test_the_command_and_its_exit_status(
     assert answer["certified"]
     assert answer["kernel"]["accepted"]
     assert answer["kernel"]["seconds"] > 0
+    assert answer["kernel"]["by"] == "krohn-kernel"
+    assert "zarith" in answer["kernel"]["trusts"]
     assert (answer["claim"]["lengths"], answer["claim"]["dtype"]) == ("every", "float32")
     assert run(["verify", net, "--kernel", "--automaton", "C3"]) == 1
     assert "not certified" in capsys.readouterr().out
@@ -216,26 +215,28 @@ def test_bad_questions_have_one_line(
     for architecture in ("lstm", "diagonal"):
         save(RecurrentNetwork(WEIGHTS[architecture](automaton), automaton), tmp_path / architecture)
     net = str(tmp_path / "diagonal")
-    for arguments in (["--out", str(tmp_path / "x.json")], ["--length", "3"], ["--dtype", "bfloat16"]):
+    for arguments in (["--out", str(tmp_path / "x.v")], ["--length", "3"], ["--dtype", "bfloat16"]):
         assert run(["verify", net, "--kernel", *arguments]) == 2
         assert len(capsys.readouterr().err.strip().splitlines()) <= 3
     with pytest.raises(Unsupported, match="lstm"):
         stored_network(tmp_path / "lstm")
     with pytest.raises(InvalidInput, match="got a callable"):
         krohn.verify(lambda words: words, automaton="C2", kernel=True)
-    with pytest.raises(InvalidInput, match=r"\.v"):
-        kernel_verdict(net, out=tmp_path / "2 words.v")
-    (tmp_path / "mine.v").write_text("Theorem mine : True.")
-    with pytest.raises(InvalidInput, match="not a certificate of krohn"):
-        kernel_verdict(net, out=tmp_path / "mine.v")
+    with pytest.raises(InvalidInput, match=r"\.json"):
+        kernel_verdict(net, out=tmp_path / "F.v")
+    (tmp_path / "mine.json").write_text('{"mine": 1}')
+    with pytest.raises(InvalidInput, match="choose another"):
+        kernel_verdict(net, out=tmp_path / "mine.json")
+    assert run(["verify", net, "--coqc"]) == 2
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     capsys.readouterr()
     assert run(["verify", net, "--kernel"]) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert "no coqc is installed; apt-get install coq libcoq-flocq" in line
     with pytest.raises(MissingDependency, match="apt-get install coq libcoq-flocq"):
-        kernel_verdict(net, out=tmp_path / "later.v")
-    assert "right_on_every_word" in (tmp_path / "later.v").read_text()
+        kernel_verdict(net, out=tmp_path / "later.json")
+    assert json.loads((tmp_path / "later.json").read_text())["claim"]
 
 
 def test_only_files_that_safetensors_writes_are_read(tmp_path: Path) -> None:

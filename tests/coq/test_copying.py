@@ -83,7 +83,7 @@ def wrong_hints(good: Counting) -> dict[str, Counting]:
     }
 
 
-def test_without_one_hypothesis_no_copy_is_accepted(coq: Path, tmp_path: Path) -> None:
+def test_without_one_hypothesis_no_copy_is_accepted(program: Path, tmp_path: Path) -> None:
     network = stored(tmp_path, "FlipFlop", LENGTH)
     good = counting(network.weights, network.automaton)
     networks = spoiled(network)
@@ -95,7 +95,7 @@ def test_without_one_hypothesis_no_copy_is_accepted(coq: Path, tmp_path: Path) -
     assert {name for name, other in networks.items() if not is_right_in_torch(other)} == WRONG
 
 
-def test_hints_of_their_own_do_not_save_spoiled_networks(coq: Path, tmp_path: Path) -> None:
+def test_hints_of_their_own_do_not_save_spoiled_networks(program: Path, tmp_path: Path) -> None:
     """A network that is wrong in torch is not accepted with hints read off itself either."""
     networks, cases, refused = spoiled(stored(tmp_path, "FlipFlop", LENGTH)), {}, set()
     for name in sorted(WRONG):

@@ -8,18 +8,20 @@ import stat
 import subprocess
 import sys
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.coq.asking import output_of
+from tests.coq.asking import TRANSFORMER_HEAD, output_of
 
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
-from krohn.coq.certificate_text import HEAD, TRANSFORMER_HEAD
-from krohn.coq.coqc import AXIOMS, ORDER, CoqFailed, CoqVerdict, check_text, development
-from krohn.coq.stored import digest_of, stored_network
+from krohn.coq.certificate import recurrent_certificate
+from krohn.coq.coqc import AXIOMS, ORDER, CoqFailed, KernelVerdict, assumptions_in, beyond, development, prove
+from krohn.coq.exploring import explore
+from krohn.coq.proof_text import TEXT, proof_text
+from krohn.coq.stored import digest_of, stored_network, whole_of
 from krohn.proving.outcome import SecondOpinion
 from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
@@ -47,12 +49,12 @@ def test_one_order_is_not_certified(coq: Path, tmp_path: Path, capsys: pytest.Ca
 def test_words_that_are_run_wrong_are_not_certified(
     coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Coq's yes to this network is that of the next test."""
+    """The checker's yes to this network is that of the next test."""
     net = str(written(tmp_path / "net", "C2", "rankone"))
-    opinion, yes = SecondOpinion(12, 4096, 4095, "float32"), CoqVerdict(True, 1.0, AXIOMS, "8.16.1", 1.0, 500)
+    opinion, yes = SecondOpinion(12, 4096, 4095, "float32"), KernelVerdict(True, "Coq", (), AXIOMS, 1, 1, 500)
     monkeypatch.setattr("krohn.proving.recurrent.run_all", lambda *_: (opinion, None))
-    monkeypatch.setattr("krohn.proving.kernel.check_text", lambda text: yes)
-    assert run(["verify", net, "--kernel"]) == 1
+    monkeypatch.setattr("krohn.proving.kernel.prove", lambda *_: yes)
+    assert run(["verify", net, "--kernel", "--coqc"]) == 1
     text = capsys.readouterr().out
     assert text.startswith(
         "not certified: C2, rankone: Coq proves it for sums in any order, but 4,095 of 4,096"
@@ -62,7 +64,7 @@ def test_words_that_are_run_wrong_are_not_certified(
 
 @dataclass(frozen=True)
 class Proved:
-    """A network that Coq has accepted, the answer of the command, and what it wrote."""
+    """A network that Coq itself has accepted, the answer of the command, and what it wrote."""
 
     net: Path
     proof: Path
@@ -72,9 +74,9 @@ class Proved:
 @pytest.fixture(scope="module")
 def proved(coq: Path, tmp_path_factory: pytest.TempPathFactory) -> Proved:
     folder = tmp_path_factory.mktemp("proved")
-    net, proof, out = written(folder / "net", "C2", "rankone"), folder / "proof.v", io.StringIO()
+    net, proof, out = written(folder / "net", "C2", "rankone"), folder / "proof.json", io.StringIO()
     with redirect_stdout(out):
-        assert run(["verify", str(net), "--kernel", "--out", str(proof), "--json"]) == 0
+        assert run(["verify", str(net), "--kernel", "--coqc", "--out", str(proof), "--json"]) == 0
     return Proved(net, proof, json.loads(out.getvalue()))
 
 
@@ -85,12 +87,12 @@ def test_schedule_axioms_and_digests_are_in_the_verdict(proved: Proved) -> None:
     assert answer["kernel"]["order"] == "any order"
     assert sorted(answer["kernel"]["assumptions"]) == sorted(AXIOMS)
     assert answer["automaton"] == automaton.digest
-    assert "Krohn.Recurrent.any_order" in proof.read_text()
-    line = answer["kernel"]["configuration"]
-    command = f"(echo '{line}'; cat model.safetensors) | sha256sum"
+    assert answer["kernel"]["by"].startswith("Coq 8")
+    line, names = answer["kernel"]["configuration"], '[["0", "1"], ["0", "1"]]'
+    command = f"(echo '{line}'; echo '{names}'; cat model.safetensors) | sha256sum"
     said = subprocess.run(["sh", "-c", command], cwd=net, capture_output=True, text=True, check=True)
     assert said.stdout.split()[0] == answer["kernel"]["sha256"]
-    assert f"0x{answer['kernel']['sha256']}" in proof.read_text()
+    assert json.loads(proof.read_text())["sha256"] == answer["kernel"]["sha256"]
 
 
 def test_configuration_outside_of_the_file_is_in_the_hash(tmp_path: Path) -> None:
@@ -105,9 +107,9 @@ def test_configuration_outside_of_the_file_is_in_the_hash(tmp_path: Path) -> Non
         "rank one: heads 2, steps 1, keys 4, values 1",
         "rank one: heads 1, steps 1, keys 8, values 2",
     )
-    assert first.digest != second.digest
-    whole = (net / "model.safetensors").read_bytes()
-    assert digest_of("diagonal: unit 2", whole) != digest_of("diagonal: signed 2", whole)
+    assert digest_of(first) != digest_of(second)
+    other = replace(first.automaton, letter_names=("x", "y"))
+    assert digest_of(replace(first, automaton=other)) != digest_of(first)
 
 
 def test_softmax_may_multiply_by_the_reciprocal_and_exp_is_a_relation(coq: Path) -> None:
@@ -125,69 +127,73 @@ def test_softmax_may_multiply_by_the_reciprocal_and_exp_is_a_relation(coq: Path)
     assert "= false" in output
 
 
-def read_by(library: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Coq on the reader's file."""
-    command = ["coqtop", "-q", "-batch", "-Q", str(library), "Krohn", "-l", "proof.reader.v"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+HOSTILE = """]. Unset Universe Checking. Module Type S. Parameter Inline T : Type. End S.
+Module F (X : S). Definition U := X.T. End F. Set Printing Depth 3. (* """
+"""The beginning of a known way to a proof of False, as text that would be read by Coq if it got there."""
 
 
-def compiled(library: Path, folder: Path) -> int:
-    command = ["coqc", "-q", "-Q", str(library), "Krohn", "proof.v"]
-    return subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode
-
-
-def test_the_readers_file_is_not_deceived_by_names_defined_anew(
-    coq: Path, proved: Proved, tmp_path: Path
+def test_a_certificate_is_numbers_and_nothing_of_it_is_read_as_commands(
+    program: Path, proved: Proved, tmp_path: Path
 ) -> None:
-    assert proved.answer["certified"]
-    for name in ("proof.v", "proof.reader.v"):
-        shutil.copy(proved.proof.with_name(name), tmp_path)
-    assert compiled(coq, tmp_path) == 0
-    answer = read_by(coq, tmp_path)
-    assert answer.returncode == 0, answer.stderr
-    assert all(axiom in answer.stdout for axiom in AXIOMS)
-    text = (tmp_path / "proof.v").read_text()
-    proof = text[text.index("Proof.") : text.index("Qed.")]
-    anew = "Definition right_on_every_word {A B} (_ : A) (_ : B) (_ : Z) (_ : mixer) (_ : sizes) "
-    anew += "(_ : list tensor) (_ : automaton) := True.\n"
-    hostile = text.replace("Theorem network", anew + "Theorem network").replace(proof, "Proof. exact I. ")
-    hostile = hostile.replace("Krohn.Recurrent.right_on", "right_on")
-    (tmp_path / "proof.v").write_text(hostile)
-    assert compiled(coq, tmp_path) == 0  # its last lines look as before, and Coq accepts it
-    answer = read_by(coq, tmp_path)
-    assert answer.returncode != 0
-    assert "right_on_every_word" in answer.stdout + answer.stderr
-    assert not check_text(hostile).accepted  # without krohn's four axioms nothing is
+    """Wherever the text stands, the script and the program refuse it, or Coq sees its bytes as numbers."""
+    written, network = json.loads(proved.proof.read_text()), proved.net / "model.safetensors"
+    script = [sys.executable, "-I", str(Path(proof_text.__code__.co_filename)), str(network)]
+    for field in ("claim", "order", "hints", "sha256"):
+        for spoiled in (HOSTILE, [HOSTILE], [[1, HOSTILE]], {HOSTILE: 1}, [1.5], None):
+            (tmp_path / "F.json").write_text(json.dumps(written | {field: spoiled}))
+            answers = [subprocess.run([*script, str(tmp_path / "F.json")], capture_output=True, check=False)]
+            if field != "sha256":
+                command = [str(program), str(network), str(tmp_path / "F.json")]
+                answers.append(subprocess.run(command, capture_output=True, check=False))
+            for answer in answers:
+                assert answer.returncode != 0
+                assert answer.stdout == b""
+    named = written | {"letters": [HOSTILE, HOSTILE]}
+    text = proof_text(named, network.read_bytes())
+    assert "Inline" not in text
+    outside = text
+    for part in TEXT.replace("{digest:064x}", "{}").split("{"):
+        fixed = part.partition("}")[2] or part
+        assert fixed in outside
+        outside = outside.replace(fixed, "", 1)
+    assert set(outside) <= set("0123456789abcdef-[]; \n")
+    assert not prove(named, network.read_bytes()).accepted  # names are in the hash
+
+
+def test_the_script_needs_nothing_of_krohn(proved: Proved, coq: Path, tmp_path: Path) -> None:
+    shutil.copy(proof_text.__code__.co_filename, tmp_path / "script.py")
+    network = proved.net / "model.safetensors"
+    command = [sys.executable, "-I", "script.py", str(network), str(proved.proof)]
+    text = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    said = output_of(text)
+    assert "RecurrentInOrder AnyOrder (Heads 2 1 4 1 true)" in " ".join(said.split())
+    assert "Table := [[0%nat; 1%nat]; [1%nat; 0%nat]]" in " ".join(said.split())
+    assert sorted(assumptions_in(said)) == sorted(AXIOMS)
 
 
 def test_other_axioms_are_not_accepted(coq: Path) -> None:
-    verdict = check_text(
-        f"{HEAD}\nAxiom cheat : 1 = 2.\nTheorem network_is_right : 1 = 2.\nProof. exact cheat. Qed.\n"
-        "Print Assumptions network_is_right.\n"
-    )
-    assert not verdict.accepted
-    assert verdict.reason == "the theorem must stand on four axioms; it stands on cheat"
+    said = output_of("Axiom cheat : 1 = 2.\nPrint Assumptions cheat.\n")
+    assert beyond(assumptions_in(said)) == "the theorem must stand on four axioms; it stands on cheat"
 
 
-@pytest.mark.parametrize("flag", ["Guard", "Positivity", "Universe"])
-def test_a_check_that_is_off_is_not_accepted(coq: Path, flag: str) -> None:
-    """Coq lists these beside the axioms, in words; with either of them 1 = 2 can be proved."""
-    axioms = ", ".join(f"@{name}" for name in AXIOMS)
-    text = (
-        f"{HEAD}\nFrom Coq Require ClassicalDedekindReals FunctionalExtensionality Classical_Prop.\n"
-        f"Definition four := ({axioms}).\n%s\n"
-        "Definition network_is_right := (four, unchecked).\nPrint Assumptions network_is_right.\n"
-    )
-    unchecked = {
-        "Guard": "Fixpoint unchecked (n : nat) : False := unchecked (S n).",
-        "Positivity": "Inductive unchecked := curry (f : unchecked -> False).",
-        "Universe": "Definition all : Type := Type. Definition unchecked : all := all.",
-    }[flag]
-    plain = check_text(text % "Definition unchecked := 0.")
-    assert plain.accepted
-    verdict = check_text(text % f"Unset {flag} Checking.\n{unchecked}\nSet {flag} Checking.")
-    assert not verdict.accepted
-    assert "unchecked" in verdict.reason
+@pytest.mark.parametrize(
+    ("network", "certificate"),
+    [
+        (b"", b"{}"),
+        (b"x" * 99, b""),
+        (b"x" * 99, b"[" * 10_000),
+        (b"", b'{"claim": [9], "order": [], "hints": []}'),
+    ],
+)
+def test_the_program_ends_with_one_line(
+    program: Path, tmp_path: Path, network: bytes, certificate: bytes
+) -> None:
+    (tmp_path / "n").write_bytes(network)
+    (tmp_path / "c").write_bytes(certificate)
+    for files in ([tmp_path / "n", tmp_path / "c"], [tmp_path / "n", tmp_path / "no"], [tmp_path / "n"]):
+        done = subprocess.run([program, *files], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert len(done.stderr.strip().splitlines()) == 1
 
 
 def test_a_changed_compiled_file_is_noticed(
@@ -203,6 +209,11 @@ def test_a_changed_compiled_file_is_noticed(
     file.write_bytes(whole)
     with pytest.raises(CoqFailed, match=r"Certificate\.vo in .* is not: remove that folder"):
         development()
+    (tmp_path / "krohn").chmod(0o700)
+    tmp_path.chmod(0o777)
+    with pytest.raises(CoqFailed, match="others can write to"):
+        development()
+    tmp_path.chmod(0o700)
     (tmp_path / "krohn").chmod(0o777)
     with pytest.raises(CoqFailed, match="others can write to"):
         development()
@@ -210,6 +221,7 @@ def test_a_changed_compiled_file_is_noticed(
 
 FAKE = """#!/bin/sh
 if [ "$1" = --print-version ]; then echo "8.16.1 4.13.1"; exit 0; fi
+if [ "$1" = -where ]; then exit 0; fi
 for last; do :; done
 echo "$last" >> "$LOG"
 sleep 0.01
@@ -230,9 +242,11 @@ def fake_coqc(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_coqc_that_accepts_everything_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = stored_network(written(tmp_path / "net", "C2", "rankone"))
+    certificate = recurrent_certificate(network, explore(network)).to_json()
     fake_coqc(tmp_path, monkeypatch)
     with pytest.raises(CoqFailed, match="accepts that 0 = 1"):
-        check_text("anything")
+        prove(certificate, whole_of(network))
 
 
 def test_two_processes_compile_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

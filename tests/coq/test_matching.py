@@ -86,7 +86,7 @@ def wrong_hints(good: Counting) -> dict[str, Counting]:
     }
 
 
-def test_without_one_hypothesis_no_match_is_accepted(coq: Path, tmp_path: Path) -> None:
+def test_without_one_hypothesis_no_match_is_accepted(program: Path, tmp_path: Path) -> None:
     network = stored(tmp_path, "Grid4", LENGTH)
     good = counting(network.weights, network.automaton)
     assert (len(network.weights.padding), good.right) == (6, True)
@@ -99,7 +99,7 @@ def test_without_one_hypothesis_no_match_is_accepted(coq: Path, tmp_path: Path) 
     assert sum(not is_right_in_torch(other) for other in networks.values()) >= 8
 
 
-def test_a_match_is_accepted_and_some_spoiled_ones_are_not(coq: Path, tmp_path: Path) -> None:
+def test_a_match_is_accepted_and_some_spoiled_ones_are_not(program: Path, tmp_path: Path) -> None:
     """The shortest of the test above: it runs with every change."""
     network = stored(tmp_path, "Grid4", LENGTH)
     good = counting(network.weights, network.automaton)
@@ -112,7 +112,7 @@ def test_a_match_is_accepted_and_some_spoiled_ones_are_not(coq: Path, tmp_path: 
 
 @pytest.mark.parametrize(("name", "length", "changes"), [("Grid4", LENGTH, 40), ("Dyck4,2", 8, 12)])
 def test_what_is_accepted_after_a_change_is_right(
-    coq: Path, tmp_path: Path, name: str, length: int, changes: int
+    program: Path, tmp_path: Path, name: str, length: int, changes: int
 ) -> None:
     """Hints are read off the changed network itself."""
     network, rng = stored(tmp_path / "net", name, length), np.random.default_rng(44)

@@ -1,5 +1,6 @@
 """Heads that look back: A5 is accepted, and nothing that lacks a hypothesis or has a harmful bit."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,7 +52,7 @@ def lacking(network: StoredTransformer, good: Scanning) -> dict[str, Case]:
     }
 
 
-def test_without_one_hypothesis_nothing_is_accepted(coq: Path, tmp_path: Path) -> None:
+def test_without_one_hypothesis_nothing_is_accepted(program: Path, tmp_path: Path) -> None:
     network = stored(tmp_path, "A5", 4)
     good = scan_hints(network)
     assert (good.registers, len(good.states)) == (5, 60)
@@ -61,7 +62,7 @@ def test_without_one_hypothesis_nothing_is_accepted(coq: Path, tmp_path: Path) -
     assert dict(zip(names, answers, strict=True)) == {name: name == "nothing" for name in names}
 
 
-def test_what_is_accepted_after_a_flipped_bit_is_right(coq: Path, tmp_path: Path) -> None:
+def test_what_is_accepted_after_a_flipped_bit_is_right(program: Path, tmp_path: Path) -> None:
     network, rng = stored(tmp_path, "A5", 4), np.random.default_rng(44)
     good, flipped = scan_hints(network), []
     numbers = [t for t in network.tensors if t.dtype == "F64"]
@@ -80,8 +81,8 @@ def test_what_is_accepted_after_a_flipped_bit_is_right(coq: Path, tmp_path: Path
 
 def test_a5_is_certified_by_the_whole_path(coq: Path, tmp_path: Path) -> None:
     stored(tmp_path, "A5", 4)
-    verdict = kernel_verdict(tmp_path, out=tmp_path / "proof.v")
+    verdict = kernel_verdict(tmp_path, out=tmp_path / "proof.json")
     assert verdict.certified, verdict.reason
     kernel = verdict.more["kernel"]
     assert (kernel["schedule"], kernel["pairs"], verdict.length) == ("whole words", 60, 4)
-    assert "by_scanning" in (tmp_path / "proof.v").read_text()
+    assert json.loads((tmp_path / "proof.json").read_text())["hints"][0] == 1

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import torch
 from safetensors.numpy import save as save_tensors
-from tests.coq.asking import output_of
+from tests.coq.asking import TRANSFORMER_HEAD, definitions, output_of
 from tests.coq.stored_transformers import answers_of, bits, changed, is_right_in_torch, stored
 
 import krohn
 from krohn.cli.app import run
-from krohn.coq.certificate_text import TRANSFORMER_HEAD, transformer_certificate
+from krohn.coq.certificate import transformer_certificate
 from krohn.coq.counters import counting
 from krohn.coq.counting_hints import Counting
 from krohn.coq.cuts import last_cut
@@ -29,23 +29,26 @@ NAN = 0x7FF8000000000000
 
 
 def test_every_word_of_100_letters(coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    net, proof = str(tmp_path / "net"), tmp_path / "proof.v"
+    net, proof = str(tmp_path / "net"), tmp_path / "proof.json"
     assert run(["compile", "C2", "--length", "100", "--out", net]) == 0
     capsys.readouterr()
     assert run(["verify", net, "--kernel", "--automaton", "C2", "--out", str(proof), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["kernel"]["accepted"]
     assert (answer["claim"]["lengths"], answer["claim"]["order"]) == ({"up_to": 100}, "any")
-    assert f"transformer_is_right 100 0x{answer['kernel']['sha256']}" in proof.read_text()
+    written = json.loads(proof.read_text())
+    assert (written["claim"][:2], written["sha256"]) == ([0, 100], answer["kernel"]["sha256"])
     assert run(["verify", net, "--kernel", "--automaton", "C3"]) == 1
 
 
-def test_a_spoiled_file_is_rejected(coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_spoiled_file_is_rejected(
+    program: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     network = stored(tmp_path, "C2", 4)
     for name, word, reason in (
-        ("layers.0.heads.0.W_C", bits(8.5), "Coq does not accept"),
+        ("layers.0.heads.0.W_C", bits(8.5), "krohn-kernel does not accept"),
         ("layers.0.heads.0.W_V", bits(-16.0), "some word leads to a wrong state"),
-        ("layers.0.heads.0.W_V", bits(1e30), "Coq does not accept"),
+        ("layers.0.heads.0.W_V", bits(1e30), "krohn-kernel does not accept"),
     ):
         tensors = changed(network, name, 0, word).tensors
         (tmp_path / "model.safetensors").write_bytes(bytes_of_tensors(tensors))
@@ -121,7 +124,7 @@ def lacking(network: StoredTransformer) -> dict[str, tuple[StoredTransformer, Co
     }
 
 
-def test_without_one_hypothesis_nothing_is_accepted(coq: Path, tmp_path: Path) -> None:
+def test_without_one_hypothesis_nothing_is_accepted(program: Path, tmp_path: Path) -> None:
     network = stored(tmp_path, "C2", 6)
     cases = {"nothing": (network, counting(network.weights, network.automaton))} | lacking(network)
     answers = answers_of(cases.values(), longer=network.length + 1)
@@ -129,7 +132,7 @@ def test_without_one_hypothesis_nothing_is_accepted(coq: Path, tmp_path: Path) -
     assert dict(zip(names, answers, strict=True)) == {name: name == "nothing" for name in names}
 
 
-def test_heads_that_pick_places_and_two_counters_in_one_channel(coq: Path, tmp_path: Path) -> None:
+def test_heads_that_pick_places_and_two_counters_in_one_channel(program: Path, tmp_path: Path) -> None:
     """D8 counts at odd and at even places with two heads; Q8 reads two counters; abab counts to one."""
     places, pairs = stored(tmp_path / "D8", "D8", 9), stored(tmp_path / "Q8", "Q8", 4)
     short, ends = stored(tmp_path / "short", "D8", 5), stored(tmp_path / "abab", "abab", 9)
@@ -176,7 +179,7 @@ def test_heads_that_pick_places_and_two_counters_in_one_channel(coq: Path, tmp_p
     assert dict(zip(cases, answers, strict=True)) == {name: name.startswith("nothing") for name in cases}
 
 
-def test_a_block_without_heads_and_units_that_share_an_error(coq: Path, tmp_path: Path) -> None:
+def test_a_block_without_heads_and_units_that_share_an_error(program: Path, tmp_path: Path) -> None:
     """D6 as compiled by default: a count, a block without heads that maps its residue, a count again."""
     network = stored(tmp_path, "D6", 6, unproved=False)
     assert [len(layer.heads) for layer in network.weights.layers] == [1, 0, 1]
@@ -219,7 +222,7 @@ def test_an_mlp_that_cannot_be_cut_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", ["C2", "FlipFlop"])
-def test_what_coq_accepts_after_a_flipped_bit_is_right(coq: Path, tmp_path: Path, name: str) -> None:
+def test_what_coq_accepts_after_a_flipped_bit_is_right(program: Path, tmp_path: Path, name: str) -> None:
     network, rng = stored(tmp_path / "net", name, 3), np.random.default_rng(28)
     numbers = [(t, place) for t in network.tensors for place in np.flatnonzero(t.words).tolist()]
     cases, counts = [], Counter[str]()
@@ -278,12 +281,13 @@ def test_random_networks_give_the_logits_of_torch(coq: Path, tmp_path: Path) -> 
         for dtype in (torch.float32, torch.float64):
             with torch.no_grad():
                 both.append(TorchNetwork(weights, dtype)(torch.tensor([word]))[0].double().numpy() * 1024)
-        text.append(transformer_certificate(network, nothing).definitions(str(seed)))
+        text.append(definitions(transformer_certificate(network, nothing), str(seed)))
         letters = ";".join(map(str, word))
         text.append(
-            f"Eval vm_compute in let tr := transformer_of network_sizes{seed} tensors{seed} in "
-            f"let y := forward_result saturated_exp tr [{letters}]%nat in "
-            "map (fun t => map scaled (y t)) [0;1;2]%nat."
+            f"Eval vm_compute in match given certificate{seed} words{seed} (fun c ts => match c with "
+            "TransformerUpTo _ z _ => Some (transformer_of z ts) | _ => None end) with None => [] "
+            f"| Some tr => let y := forward_result saturated_exp tr [{letters}]%nat in "
+            "map (fun t => map scaled (y t)) [0;1;2]%nat end."
         )
         expected.append(both)
     matches = re.findall(r"= \[\[(.*?)\]\]", output_of("\n".join(text)), re.DOTALL)
@@ -299,7 +303,7 @@ def test_random_networks_give_the_logits_of_torch(coq: Path, tmp_path: Path) -> 
 def test_other_heads_are_refused_in_one_line(
     coq: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name, missing in (("Dyck2,2", "has LookBack"),):
+    for name, missing in (("Dyck2,2", "LookBack"),):
         net = str(tmp_path / name)
         assert run(["compile", name, "--length", "6", "--unproved", "--out", net]) == 0
         capsys.readouterr()

@@ -46,7 +46,7 @@ OWN = (
     "--renamed", is_flag=True, help="Allow other names of states and letters than those of --automaton."
 )
 @click.option("--explain", "as_argument", is_flag=True, help="Print the proof lemma by lemma.")
-@click.option("--out", type=PATH, help="Write the certificate to this file: JSON, or .v with --kernel.")
+@click.option("--out", type=PATH, help="Write the certificate to this JSON file.")
 @click.option(
     "--recheck",
     "certificate",
@@ -66,8 +66,12 @@ OWN = (
 @device("Where a trained network is run.")
 @TOKENS
 @click.option(
-    "--kernel", is_flag=True, help="For a compiled network or a trained LSTM: have Coq check the proof."
+    "--kernel",
+    is_flag=True,
+    help="For a compiled network or a trained LSTM: have Coq's checker prove it, as the program krohn-kernel "
+    "where make kernel-checker built it, else by Coq.",
 )
+@click.option("--coqc", is_flag=True, help="With --kernel: by Coq itself.")
 @click.option(
     "--largest", is_flag=True, help="Where the proof fails: find the largest length that is proved; slow."
 )

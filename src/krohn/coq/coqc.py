@@ -1,4 +1,4 @@
-"""Runs ``coqc``: compiles the development once into the user's cache, then checks certificates with it.
+"""Runs ``coqc``: compiles the development once into the user's cache, then proves certificates with it.
 
 What is noticed: other axioms than the four, a compiled file that changed since it was compiled, a folder
 that others may write to, a ``coqc`` that also accepts what is false. What cannot be noticed: a file replaced
@@ -20,7 +20,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from krohn.coq.proof_text import proof_text
 from krohn.errors import KrohnError, MissingDependency
 
 try:
@@ -55,21 +57,24 @@ class CoqFailed(KrohnError, RuntimeError):
 
 
 @dataclass(frozen=True)
-class CoqVerdict:
-    """The result of ``coqc`` on one file.
+class KernelVerdict:
+    """What Coq, or the program made of its checker, says of one certificate.
 
     Attributes:
-        accepted: Coq accepts the file, and its theorem stands on the four axioms and on no others.
+        accepted: the certificate is accepted, and the theorem stands on the four axioms and on no others.
+        by: who says so.
+        trusts: what must be believed besides the definitions that the theorem names.
         assumptions: the axioms that the theorem stands on, as ``Print Assumptions`` names them.
-        processor_seconds: CPU time of ``coqc``; ``seconds`` is wall-clock time.
-        megabytes: peak memory of ``coqc``.
+        processor_seconds: CPU time; ``seconds`` is wall-clock time.
+        megabytes: peak memory.
         reason: why it is not accepted; empty if it is.
     """
 
     accepted: bool
-    seconds: float
+    by: str
+    trusts: tuple[str, ...]
     assumptions: tuple[str, ...]
-    version: str
+    seconds: float
     processor_seconds: float
     megabytes: int
     reason: str = ""
@@ -97,10 +102,10 @@ def development() -> Path:
         raise MissingDependency(NO_COQ)
     texts = {name: (SOURCES / f"{name}.v").read_bytes() for name in ORDER}
     program = Path(str(shutil.which("coqc"))).resolve()
-    key = hashlib.sha256(b"\0".join([version.encode(), program.read_bytes(), *texts.values()])).hexdigest()
-    folder = _private(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "krohn")
-    target = folder / f"coq-{key[:16]}"
-    with _alone(folder / f"coq-{key[:16]}.lock"):
+    key = key_of(version.encode(), program.read_bytes(), _flocq(str(program)), *texts.values())
+    folder = cache_folder()
+    target = folder / f"coq-{key}"
+    with alone(folder / f"coq-{key}.lock"):
         if not target.is_dir():
             _compile(texts, folder, target, version)
         changed = _find_changed(target)
@@ -111,21 +116,39 @@ def development() -> Path:
     return target
 
 
-def _private(folder: Path) -> Path:
-    """The folder, which belongs to the user and to which no one else may write."""
+def key_of(*parts: bytes) -> str:
+    """A name that changes with any of the parts."""
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+@cache
+def _flocq(program: str) -> bytes:
+    """The compiled file that defines binary32; it holds the hashes of those it needs."""
+    where = subprocess.run([program, "-where"], capture_output=True, text=True, check=False).stdout.strip()
+    file = Path(where) / "user-contrib" / "Flocq" / "IEEE754" / "BinarySingleNaN.vo"
+    return file.read_bytes() if file.is_file() else b""
+
+
+def cache_folder() -> Path:
+    """Where compiled proofs lie: a folder that only the user can write to, or replace."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "krohn"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    found = folder.stat()
-    foreign = hasattr(os, "getuid") and found.st_uid != os.getuid()
-    if foreign or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise CoqFailed(
-            f"compiled proofs must lie where only you can write; others can write to {folder}: chmod go-w, "
-            "or set XDG_CACHE_HOME"
+    for place in (folder, *folder.resolve().parents):
+        found = place.stat()
+        ours = not hasattr(os, "getuid") or found.st_uid in (
+            (os.getuid(),) if place is folder else (os.getuid(), 0)
         )
+        open_to_others = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not found.st_mode & stat.S_ISVTX
+        if not ours or open_to_others:
+            raise CoqFailed(
+                f"compiled proofs must lie where only you can write; others can write to {place}: "
+                "chmod go-w, or set XDG_CACHE_HOME"
+            )
     return folder
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def alone(path: Path) -> Iterator[None]:
     """Waits until no other process is here; a file that is left behind means nothing."""
     with path.open("ab") as file:
         if fcntl is not None:
@@ -139,11 +162,11 @@ def _compile(texts: dict[str, bytes], folder: Path, target: Path, version: str) 
         built.mkdir(mode=0o700)
         for file, text in texts.items():
             (built / f"{file}.v").write_bytes(text)
-            done = _coqc(built, built / f"{file}.v")
+            done = coqc(built, built / f"{file}.v")
             if done.returncode != 0 or not (built / f"{file}.vo").exists():
                 raise CoqFailed(
                     f"Coq {version} must compile {file}.v (is Flocq there? {INSTALL}); it says: "
-                    f"{_first_error(done.stderr)}"
+                    f"{first_error(done.stderr)}"
                 )
         (built / RECORD).write_text(json.dumps({file: _hash(built, file) for file in texts}))
         built.rename(target)
@@ -166,28 +189,30 @@ FALSE = "Check (eq_refl : 0 = 1)."
 """A control: a ``coqc`` that accepts this accepts anything."""
 
 
-def check_text(text: str) -> CoqVerdict:
-    """Checks one certificate in a folder of its own."""
-    library = development()
+def prove(certificate: dict[str, Any], network: bytes) -> KernelVerdict:
+    """Has Coq prove what a certificate claims of the bytes of a file, in a folder of its own."""
+    text, library = proof_text(certificate, network), development()
     with tempfile.TemporaryDirectory() as folder:
-        path, control = Path(folder) / "certificate.v", Path(folder) / "control.v"
+        path, control = Path(folder) / "proof.v", Path(folder) / "control.v"
         path.write_text(text)
         control.write_text(FALSE)
-        if _coqc(library, control).returncode == 0:
+        if coqc(library, control).returncode == 0:
             raise CoqFailed(f"coqc must refuse what is false; {shutil.which('coqc')} accepts that 0 = 1")
         begin = time.perf_counter()
-        done = _coqc(library, path)
+        done = coqc(library, path)
         seconds = time.perf_counter() - begin
     if done.returncode != 0 and not _REFUSED.search(done.stderr):
-        raise CoqFailed(f"coqc must answer yes or no; it says: {_first_error(done.stderr)}")
-    yes, version = done.returncode == 0, coq_version() or ""
-    assumptions = assumptions_in(done.stdout) if yes else ()
-    reason = _beyond(assumptions) if yes else "Coq does not accept the certificate"
-    busy, memory = done.processor_seconds, done.megabytes
-    return CoqVerdict(not reason, seconds, assumptions, version, busy, memory, reason)
+        raise CoqFailed(f"coqc must answer yes or no; it says: {first_error(done.stderr)}")
+    assumptions = assumptions_in(done.stdout) if done.returncode == 0 else ()
+    reason = beyond(assumptions) if done.returncode == 0 else "Coq does not accept the certificate"
+    by = f"Coq {coq_version()}"
+    trusts = (f"{by}: its kernel with the virtual machine", "Flocq's definition of binary32")
+    return KernelVerdict(
+        not reason, by, trusts, assumptions, seconds, done.processor_seconds, done.megabytes, reason
+    )
 
 
-def _beyond(assumptions: tuple[str, ...]) -> str:
+def beyond(assumptions: tuple[str, ...]) -> str:
     """Why these are not the four axioms; empty if they are."""
     if sorted(assumptions) == sorted(AXIOMS):
         return ""
@@ -196,7 +221,9 @@ def _beyond(assumptions: tuple[str, ...]) -> str:
 
 
 @dataclass(frozen=True)
-class _Done:
+class Done:
+    """What a program said, and what it took."""
+
     returncode: int
     stdout: str
     stderr: str
@@ -204,14 +231,15 @@ class _Done:
     megabytes: int
 
 
-def _coqc(library: Path, path: Path) -> _Done:
+def coqc(library: Path, path: Path) -> Done:
+    """Compiles a file with the development."""
+    return run([str(shutil.which("coqc")), "-q", "-Q", str(library), "Krohn", path.name], path.parent)
+
+
+def run(command: list[str], folder: Path) -> Done:
+    """Runs a program to its end."""
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-        process = subprocess.Popen(
-            [str(shutil.which("coqc")), "-q", "-Q", str(library), "Krohn", path.name],
-            cwd=path.parent,
-            stdout=out,
-            stderr=err,
-        )
+        process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=err)
         try:
             _, status, usage = os.wait4(process.pid, 0)
         except BaseException:
@@ -221,7 +249,7 @@ def _coqc(library: Path, path: Path) -> _Done:
         out.seek(0)
         err.seek(0)
         busy = usage.ru_utime + usage.ru_stime
-        return _Done(process.returncode, out.read(), err.read(), busy, usage.ru_maxrss // 1024)
+        return Done(process.returncode, out.read(), err.read(), busy, usage.ru_maxrss // 1024)
 
 
 def assumptions_in(output: str) -> tuple[str, ...]:
@@ -234,7 +262,8 @@ def assumptions_in(output: str) -> tuple[str, ...]:
     return tuple(name[1] if name else entry for name, entry in zip(named, entries, strict=True))
 
 
-def _first_error(stderr: str) -> str:
+def first_error(stderr: str) -> str:
+    """The first line of the first error that a program names."""
     after = stderr.partition("Error:")[2] or stderr
     lines = [line.strip() for line in after.splitlines() if line.strip()]
     return (lines[0] if lines else "nothing")[:200]

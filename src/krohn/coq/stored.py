@@ -22,6 +22,7 @@ from krohn.check.recurrent.cells import Gated
 from krohn.check.recurrent.rules import cell_of
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
 from krohn.check.rules import read_net
+from krohn.coq.proof_text import names_line
 from krohn.errors import InvalidFile, Unsupported
 from krohn.network.compiled import MODEL
 from krohn.network.compiled import load as load_compiled
@@ -53,18 +54,17 @@ class StoredTensor:
 
 @dataclass(frozen=True)
 class StoredNetwork:
-    """What a certificate is about.
+    """What a certificate is about: a recurrent network.
 
     Attributes:
         automaton: the automaton that the network is said to track.
         cell: its layers, used only to compute hints and sizes.
-        digest: the SHA-256 of the line and the file after it.
+        tensors: those of its file, in the order of its data.
     """
 
     automaton: Semiautomaton
     cell: StackCell
     tensors: tuple[StoredTensor, ...]
-    digest: str
 
     file: ClassVar[str] = MODEL
     length: ClassVar[None] = None
@@ -103,24 +103,21 @@ def stored_network(folder: Path) -> StoredNetwork:
             f"the kernel's proofs cover networks of at most {MOST_PARAMETERS:,} numbers; "
             f"this one has {cell.num_parameters:,}"
         )
-    return StoredNetwork(witness.automaton, cell, tensors, digest_of(line_of(cell), whole))
+    return StoredNetwork(witness.automaton, cell, tensors)
 
 
 @dataclass(frozen=True)
 class StoredTransformer:
-    """What the certificate of a compiled Transformer is about.
+    """A compiled Transformer.
 
     Attributes:
-        automaton: the automaton that the network is said to track.
         weights: the matrices, used only to compute hints.
         scans: whether its heads look back; else they count or copy.
-        digest: the SHA-256 of the line and the file after it.
     """
 
     automaton: Semiautomaton
     weights: Transformer
     tensors: tuple[StoredTensor, ...]
-    digest: str
     scans: bool = False
 
     file: ClassVar[str] = MODEL
@@ -133,14 +130,19 @@ class StoredTransformer:
         return "Transformer"
 
     @property
+    def layers(self) -> int:
+        """How many blocks there are."""
+        return len(self.weights.layers)
+
+    @property
     def length(self) -> int:
         """The longest words."""
         return self.weights.max_length
 
 
-NOT_COUNTING = (
-    "the kernel's proofs cover Transformers whose heads count letters, copy the latest that was written or "
-    "match a key, or all look back; this one has"
+COVERED = (
+    "the kernel's proofs cover Transformers for states in which all heads look back, or each counts letters, "
+    "copies the latest that was written or matches a key; in this one"
 )
 COUNTING = {"PrefixSum", "PlaceSum", "LatestWrite", "LatestMatch", "EndWrite"}
 SCANNING = {"LookBack"}
@@ -153,19 +155,27 @@ def stored_transformer(folder: Path) -> StoredTransformer:
     layers = () if network.program is None else network.program.layers
     kinds = {type(o).__name__ for layer in layers for o in layer.attention}
     scans = kinds == SCANNING
-    others = [] if scans else sorted(kinds - COUNTING)
-    if not layers or others:
-        raise Unsupported(f"{NOT_COUNTING} {', '.join(others) or 'no program'}")
-    states = automaton.target == "state" and weights.readout.shape[1] == automaton.num_states
-    if not states or (scans and len(weights.padding) != 1):
-        raise Unsupported(f"{NOT_COUNTING} more padding, or another target than states")
+    others = sorted(kinds - COUNTING)
+    if not layers:
+        raise Unsupported(f"{COVERED} nothing says what heads do")
+    if others and not scans:
+        beside = sorted(kinds & COUNTING)
+        heads = (
+            f"{', '.join(others)} stands beside {', '.join(beside)}"
+            if beside
+            else f"heads are {', '.join(others)}"
+        )
+        raise Unsupported(f"{COVERED} {heads}")
+    if automaton.target != "state" or weights.readout.shape[1] != automaton.num_states:
+        raise Unsupported(f"{COVERED} the logits are not those of states")
+    if scans and len(weights.padding) != 1:
+        raise Unsupported(f"{COVERED} heads look back over more padding than one position")
     whole = (folder / MODEL).read_bytes()
     if len(whole) > 4 * MOST_PARAMETERS:
         raise Unsupported(
             f"the kernel's proofs cover files of at most {4 * MOST_PARAMETERS:,} bytes; got {len(whole):,}"
         )
-    digest = digest_of(StoredTransformer.line, whole)
-    return StoredTransformer(automaton, weights, tensors_of_bytes(whole), digest, scans)
+    return StoredTransformer(automaton, weights, tensors_of_bytes(whole), scans)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +184,6 @@ class StoredRun:
 
     automaton: Semiautomaton
     tensors: tuple[StoredTensor, ...]
-    digest: str
     cell: Gated
     boxes: Boxes
 
@@ -204,10 +213,22 @@ def stored_run(folder: Path) -> StoredRun:
     # The theorem is about tensors and letters alone: a run that reads more is refused, as the checker does.
     cell, boxes = cell_of(net, certificate.claim), boxes_from(certificate.witness)
     assert isinstance(cell, Gated), "of a run"
-    return StoredRun(automaton, tensors, digest_of(StoredRun.line, whole), cell, boxes)
+    return StoredRun(automaton, tensors, cell, boxes)
 
 
 Stored = StoredNetwork | StoredTransformer | StoredRun
+
+
+def whole_of(network: Stored) -> bytes:
+    """The bytes of the file."""
+    return bytes_of_tensors(network.tensors, METADATA if isinstance(network, StoredRun) else "")
+
+
+def digest_of(network: Stored) -> str:
+    """The SHA-256 of the line, a line with the names of letters and states, and the file."""
+    automaton = network.automaton
+    names = names_line(list(automaton.letter_names), list(automaton.state_names))
+    return hashlib.sha256(f"{network.line}\n{names}\n".encode() + whole_of(network)).hexdigest()
 
 
 def line_of(cell: StackCell) -> str:
@@ -218,11 +239,6 @@ def line_of(cell: StackCell) -> str:
     heads, steps, keys, values = cell.sizes_of_heads
     which = "rank one" if isinstance(cell, RankOneStack) else "delta"
     return f"{which}: heads {heads}, steps {steps}, keys {keys}, values {values}"
-
-
-def digest_of(line: str, whole: bytes) -> str:
-    """The SHA-256 of a line and a file after it: ``(echo LINE; cat FILE) | sha256sum``."""
-    return hashlib.sha256(line.encode() + b"\n" + whole).hexdigest()
 
 
 def tensors_of_bytes(whole: bytes, first: str = "") -> tuple[StoredTensor, ...]:

@@ -1,5 +1,6 @@
-"""Verification by Coq: from a directory to a certificate, and what Coq's kernel says of it."""
+"""Verification by Coq: from a directory to a certificate, and what Coq, or its checker as a program, says."""
 
+import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,28 +10,30 @@ from pathlib import Path
 from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.files import path_of, short, write_text
+from krohn.base.files import check_output, path_of, write_text
 from krohn.check.claim import ANY, LEFT, Claim
 from krohn.check.rules import read_net
-from krohn.coq.certificate_text import (
-    MARK,
-    CoqCertificate,
+from krohn.coq.certificate import (
+    KernelCertificate,
     recurrent_certificate,
     run_certificate,
     transformer_certificate,
 )
-from krohn.coq.coqc import NO_COQ, CoqVerdict, check_text, coq_version
+from krohn.coq.coqc import NO_COQ, KernelVerdict, coq_version, prove
 from krohn.coq.counters import counting
 from krohn.coq.exploring import explore, grow
 from krohn.coq.heads import NoCounters
+from krohn.coq.program import built_program, check
 from krohn.coq.scanning import Scanning, scanning
 from krohn.coq.stored import (
     Stored,
     StoredNetwork,
     StoredRun,
     StoredTransformer,
+    digest_of,
+    whole_of,
 )
-from krohn.errors import InvalidInput, LimitExceeded, MissingDependency, Unsupported
+from krohn.errors import LimitExceeded, MissingDependency, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.proving.claims import Check, Identity, claim_about, identify
 from krohn.proving.kinds import kind_of
@@ -49,18 +52,20 @@ def kernel_verdict(
     automaton: Semiautomaton | None = None,
     *,
     renamed: bool = False,
+    by_coq: bool = False,
     out: str | Path | None = None,
 ) -> Verification:
-    """Writes the certificate of a network, has Coq check it, and runs short words.
+    """Writes the certificate of a network, has it checked, and runs short words.
 
     Args:
         given: a network that ``compile`` returned, or the directory it was saved in.
         automaton: the intended automaton; by default the one that the file names.
         renamed: allow that the network's states and letters have other names than those of ``automaton``.
-        out: also write the certificate to this ``.v`` file, before Coq checks it, and what it must prove to
-            the same name with ``.reader.v``.
+        by_coq: ask Coq itself, also where krohn-kernel is built.
+        out: also write the certificate to this JSON file, before it is checked.
     """
-    target = None if out is None else checked_target(Path(out))
+    if out is not None:
+        check_output(Path(out), ".json")
     with _folder_of(given) as folder:
         net = read_net(folder)
         kind = kind_of(folder)
@@ -70,7 +75,8 @@ def kernel_verdict(
                 "others are not covered"
             )
         network, run = kind.stored(folder)
-    if coq_version() is None and target is None:
+    program = None if by_coq else built_program()
+    if program is None and coq_version() is None and out is None:
         raise MissingDependency(NO_COQ)
     identity = identify(network.automaton, automaton, renamed=renamed)
     if identity.mismatch:
@@ -82,13 +88,16 @@ def kernel_verdict(
     try:
         proposed = _propose(network)
     except (LimitExceeded, NoCounters) as error:
-        return _outcome(network, claim, identity, str(error), ran)
-    if target is not None:
-        write_text(target, proposed.certificate.text)
-        write_text(_reader(target), proposed.certificate.reader(target.stem))
-    coq = check_text(proposed.certificate.text)
-    claim = replace(claim, order=proposed.order, assumptions=coq.assumptions)
-    return _outcome(network, claim, identity, _reason(coq, proposed, ran[0]), ran, proposed, coq)
+        if ran[0].wrong:
+            return _outcome(network, claim, identity, str(error), ran)
+        raise Unsupported(f"the kernel's proofs do not cover this network: {error}") from error
+    certificate = proposed.certificate.to_json()
+    if out is not None:
+        write_text(Path(out), json.dumps(certificate) + "\n")
+    whole = whole_of(network)
+    said = prove(certificate, whole) if program is None else check(program, certificate, whole)
+    claim = replace(claim, order=proposed.order, assumptions=said.assumptions)
+    return _outcome(network, claim, identity, _reason(said, proposed, ran[0]), ran, proposed, said)
 
 
 def _outcome(
@@ -98,11 +107,11 @@ def _outcome(
     reason: str,
     ran: Ran | None = None,
     proposed: "_Proposed | None" = None,
-    coq: CoqVerdict | None = None,
+    said: KernelVerdict | None = None,
 ) -> Verification:
-    """Certified: Coq accepts a proof for sums in any order, and no word that was run is wrong."""
-    accepted = coq is not None and coq.accepted
-    text = f"proved by Coq {coq.version}" if coq and not reason else reason
+    """Certified: a proof for sums in any order is accepted, and no word that was run is wrong."""
+    accepted = said is not None and said.accepted
+    text = f"proved by {said.by}" if said and not reason else reason
     result = Verification(
         certified=accepted and not reason,
         claim=claim,
@@ -112,23 +121,24 @@ def _outcome(
         largest=0 if reason else claim.up_to or 0,
         reason=reason,
         second_opinion=None if ran is None else ran[0],
-        depth=len(network.weights.layers) if isinstance(network, StoredTransformer) else network.layers,
+        depth=network.layers,
         identity=identity,
         more={
             "kernel": {
                 "accepted": accepted,
+                "by": said.by if said else None,
+                "trusts": list(said.trusts) if said else [],
                 "architecture": network.architecture,
                 "order": None if proposed is None else ORDERS[proposed.order],
                 "schedule": LETTER_BY_LETTER if network.length is None else WHOLE_WORDS,
-                "coq": coq.version if coq else coq_version(),
-                "seconds": round(coq.seconds, 2) if coq else 0.0,
-                "processor_seconds": round(coq.processor_seconds, 2) if coq else 0.0,
-                "megabytes": coq.megabytes if coq else 0,
+                "seconds": round(said.seconds, 2) if said else 0.0,
+                "processor_seconds": round(said.processor_seconds, 2) if said else 0.0,
+                "megabytes": said.megabytes if said else 0,
                 "pairs": 0 if proposed is None else proposed.pairs,
-                "assumptions": list(coq.assumptions) if coq else [],
+                "assumptions": list(said.assumptions) if said else [],
                 "configuration": network.line,
                 "file": network.file,
-                "sha256": network.digest,
+                "sha256": digest_of(network),
                 "reason": reason or None,
             }
         },
@@ -137,7 +147,7 @@ def _outcome(
 
 
 def _wording(network: Stored, verdict: Verification, kernel: dict[str, Any]) -> str:
-    """The verdict, and what Coq proves."""
+    """The verdict, what is proved, and by whom."""
     about = f"{verdict.subject}, {network.architecture}"
     if isinstance(network, StoredNetwork) and network.cell.options.get("householders") == 1:
         about += " of one step, a DeltaNet" if network.architecture == "deltaproduct" else ""
@@ -145,34 +155,35 @@ def _wording(network: Stored, verdict: Verification, kernel: dict[str, Any]) -> 
     if kernel["accepted"]:
         words = "every length" if verdict.length is None else f"at most {verdict.length} letters"
         lines += [
-            f"proved by Coq {kernel['coq']} in {kernel['seconds']:.1f} s: words of {words}, "
+            f"proved by {kernel['by']} in {kernel['seconds']:.1f} s: words of {words}, "
             f"{kernel['schedule']}, float32, sums in {kernel['order']}",
-            f"'{kernel['configuration']}' and {kernel['file']} after it have the SHA-256 {kernel['sha256']}",
-            f"assumptions: {', '.join(kernel['assumptions'])}",
+            f"'{kernel['configuration']}', names and {kernel['file']} have the SHA-256 {kernel['sha256']}",
+            f"trusted: {', '.join(kernel['trusts'])}",
+            f"axioms: {', '.join(kernel['assumptions'])}",
         ]
     return "\n".join(lines)
 
 
 @dataclass(frozen=True)
 class _Proposed:
-    """A certificate that Coq has not checked yet."""
+    """A certificate that is not checked yet."""
 
-    certificate: CoqCertificate
+    certificate: KernelCertificate
     order: str
     pairs: int
     right: bool
 
 
-def _reason(coq: CoqVerdict, proposed: _Proposed, ran: SecondOpinion) -> str:
+def _reason(said: KernelVerdict, proposed: _Proposed, ran: SecondOpinion) -> str:
     """Why the network is not certified; empty if it is."""
-    if not coq.accepted:
+    if not said.accepted:
         wrong = ": as its states or counts were read off, some word leads to a wrong state"
-        return coq.reason + ("" if proposed.right else wrong)
+        return said.reason + ("" if proposed.right else wrong)
     if ran.wrong:
         wrong = f"{ran.wrong:,} of {ran.words:,} words are run wrong"
-        return f"Coq proves it for sums in {ORDERS[proposed.order]}, but {wrong}"
+        return f"{said.by} proves it for sums in {ORDERS[proposed.order]}, but {wrong}"
     if proposed.order != ANY:
-        return f"Coq proves it for sums in {ORDERS[proposed.order]}; a device may take them otherwise"
+        return f"{said.by} proves it for sums in {ORDERS[proposed.order]}; a device may take them otherwise"
     return ""
 
 
@@ -208,19 +219,3 @@ def _folder_of(given: CompiledNetwork | RecurrentNetwork | str | Path) -> Iterat
     with tempfile.TemporaryDirectory() as name:
         given.save(name)
         yield Path(name)
-
-
-def _reader(target: Path) -> Path:
-    return target.with_suffix(".reader.v")
-
-
-def checked_target(out: Path) -> Path:
-    """The file, if Coq accepts its name and nothing but a certificate would be overwritten."""
-    if out.suffix != ".v" or not out.stem.isidentifier():
-        raise InvalidInput(
-            f"--out must end in .v here, and its name must be a word of letters, digits and _; got {out.name}"
-        )
-    for file in (out, _reader(out)):
-        if file.exists() and not (file.is_file() and MARK.encode() in file.read_bytes()[:1000]):
-            raise InvalidInput(f"{short(file)} exists and is not a certificate of krohn: choose another file")
-    return out

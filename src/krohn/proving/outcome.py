@@ -211,8 +211,8 @@ class Verification:
     def written(self, path: Path) -> str:
         """A line that says what ``verify`` wrote to ``path``."""
         kernel = self.more.get("kernel")
-        if kernel and kernel["order"]:  # a certificate was written before Coq was asked
-            return f"wrote {path} and {path.stem}.reader.v, which states what it proves"
+        if kernel and kernel["order"]:  # a certificate is written before it is checked
+            return f"wrote {path}"
         if self.certificate is None:
             return f"nothing written to {path}: only a proof is"
         if self.graph is not None:

@@ -47,6 +47,7 @@ def verify(
     tokens: Any = None,
     input: AutomatonLike | None = None,
     kernel: bool = False,
+    coqc: bool = False,
     out: str | Path | None = None,
 ) -> Verification:
     """Whether a network is proved right: compiled, exported, recurrent, trained, or brought by others.
@@ -79,9 +80,11 @@ def verify(
             ``{"prompt": [], "letters": [5, 6], "states": {"even": 7, "odd": 8}}``; by default their numbers.
         input: for a module: the automaton that accepts the inputs, such as ``"regex:(ab)*"``; by default all
             words are inputs.
-        kernel: have Coq check the proof, in float32, of a compiled network (all its words) or a trained LSTM.
-        out: the certificate is written to this file, if the network is proved; with ``kernel`` a ``.v`` file,
-            written before Coq checks it.
+        kernel: have Coq's checker prove it, in float32, of a compiled network (all its words) or a trained
+            LSTM: as the program krohn-kernel where that is built, else by Coq.
+        coqc: with ``kernel``: by Coq itself.
+        out: the certificate is written to this file, if the network is proved; with ``kernel`` before it is
+            checked.
     """
     meant = None if automaton is None else as_automaton(automaton)
     named = None if dtype is None else float_name(dtype)
@@ -101,8 +104,10 @@ def verify(
     )
     kind = kind_for(network, "verify needs", "verify")
     _refuse_idle(kind, question, certificate, kernel=kernel, as_claimed=as_claimed)
+    if coqc and not kernel:
+        raise InvalidInput("--coqc says who proves it with --kernel; add --kernel, or leave it out")
     if kernel:
-        return _by_kernel(kind, network, meant, renamed=renamed, out=out)
+        return _by_kernel(kind, network, meant, renamed=renamed, by_coq=coqc, out=out)
     _check_target(out)  # fail before the work
     if certificate is not None:
         return _write(_recheck(network, certificate, question, as_claimed=as_claimed), out)
@@ -148,7 +153,9 @@ def _check_target(out: str | Path | None) -> None:
     if out is None:
         return
     if Path(out).suffix == ".v":
-        raise InvalidInput("a certificate is a JSON file; with --kernel it is one for Coq, in .v")
+        raise InvalidInput(
+            "a certificate is a JSON file, with --kernel too; python proof_text.py makes .v of it"
+        )
     check_output(Path(out))
 
 
@@ -159,13 +166,19 @@ def _write(verdict: Verification, out: str | Path | None) -> Verification:
 
 
 def _by_kernel(
-    kind: Kind, network: Any, meant: Semiautomaton | None, *, renamed: bool, out: str | Path | None
+    kind: Kind,
+    network: Any,
+    meant: Semiautomaton | None,
+    *,
+    renamed: bool,
+    by_coq: bool,
+    out: str | Path | None,
 ) -> Verification:
     from krohn.proving.kernel import kernel_verdict
 
     if callable(network) and not kind.names_itself:
         raise InvalidInput("kernel proves compiled networks; got a callable")
-    return kernel_verdict(network, meant, renamed=renamed, out=out)
+    return kernel_verdict(network, meant, renamed=renamed, by_coq=by_coq, out=out)
 
 
 def _whole(length: Any) -> int | None:

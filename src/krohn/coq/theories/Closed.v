@@ -97,7 +97,7 @@ Definition block_map (b : block C) : block D :=
   {| Mixer := mixer_map (Mixer b); Out := map f (Out b);
      Mlp := match Mlp b with None => None | Some (i, o) => Some (map f i, map f o) end |}.
 Definition network_map (n : network C) : network D :=
-  {| Two := Two n; Dim := Dim n; Embedding := map f (Embedding n); Blocks :=
+  {| Two := Two n; Dim := Dim n; Rows := Rows n; Embedding := map f (Embedding n); Blocks :=
     map block_map (Blocks n); Readout := map f (Readout n) |}.
 End Convert.
 
@@ -108,7 +108,7 @@ Notation V := (Forall2 R).
 Notation VV := (Forall2 (Forall2 R)).
 Record sound_arith := {
   s_constant : forall z, refines R (@constant _ _ _ dev z) (@constant _ _ _ chk z);
-  s_row : forall c, refines V (@row _ _ _ dev c) (@row _ _ _ chk (f c));
+  s_opposite : forall x x', R x x' -> refines R (@opposite _ _ _ dev x) (@opposite _ _ _ chk x');
   s_weighted : forall x x' c, V x x' -> refines R (@weighted_sum _ _ _ dev x c) (@weighted_sum _ _
     _ chk x' (f c));
   s_dot : forall x x' y y', V x x' -> V y y' -> refines R (@dot _ _ _ dev x y) (@dot _ _ _ chk x'
@@ -209,10 +209,8 @@ Qed.
 Lemma r_complex_product g g' h h' : both R R g g' -> both R R h h' ->
   refines (both R R) (complex_product (AA:=dev) g h) (complex_product (AA:=chk) g' h').
 Proof.
-  intros [? ?] [? ?]. next R; [now apply s_mul|]. next R; [now apply s_mul|].
-  next R; [now apply s_sub|].
-  next R; [now apply s_mul|]. next R; [now apply s_mul|]. next R; [now apply s_add|].
-  apply ref_ret. now split.
+  intros [? ?] [? ?]. next R; [now apply s_opposite|]. next R; [apply s_dot; auto|].
+  next R; [apply s_dot; auto|]. apply ref_ret. now split.
 Qed.
 Notation MR := (Forall2 (Forall2 (Forall2 R))).
 Lemma r_mix m x x' s s' : V x x' -> MR s s' -> refines (both V MR) (mix m x s) (mix (mixer_map f
@@ -284,9 +282,8 @@ Proof.
 Qed.
 Lemma r_letter n a : refines V (letter_vector n a) (letter_vector (network_map f n) a).
 Proof.
-  unfold letter_vector. cbn [network_map Embedding]. rewrite nth_error_map.
-  destruct (nth_error (Embedding n) a); cbn [option_map]; [apply s_row, sound|]. apply ref_ret.
-  constructor.
+  unfold letter_vector. cbn [network_map Embedding Rows].
+  next V; [apply ref_mapM_same; intros; apply s_constant, sound|]. now apply r_linear.
 Qed.
 Lemma r_step n s s' a : SR s s' -> refines (both V SR) (step n s a) (step (network_map f n) s' a).
 Proof.

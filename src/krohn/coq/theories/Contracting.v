@@ -54,7 +54,8 @@ Proof.
     apply Rle_trans with (IZR b * IZR grid * (IZR grid + x))%R; nra.
 Qed.
 Definition sigmoid_below (x : Z) : option (Z * Z) :=
-  match exp_box x x with Some (a, b) => if 0 <=? a then Some (share_of a, share_of b + 1) else None
+  match exp_box x x with Some (a, b) => if 0 <=? a then Some (share_of a, share_of b + 1) else
+    None
   | None => None end.
 Definition sigmoid_at (x : Z) : option (Z * Z) :=
   if x <=? 0 then sigmoid_below x
@@ -114,7 +115,8 @@ Lemma sigmoid_box_sound g b c x y : is_near sigmoid g -> sigmoid_box b = Some c 
 Proof.
   intros HN E [F B] Hg. unfold sigmoid_box in E.
   destruct (sigmoid_at (fst b)) as [[l l']|] eqn:E1; [|discriminate].
-  destruct (sigmoid_at (snd b)) as [[h' h]|] eqn:E2; [|discriminate]. apply some_inj in E. subst c.
+  destruct (sigmoid_at (snd b)) as [[h' h]|] eqn:E2; [|discriminate]. apply some_inj in E. subst
+    c.
   pose proof (sigmoid_between _ _ (l, l') (h', h) _ E1 E2 B) as S. cbn [fst snd] in S.
   destruct (near_slack _ _ _ _ HN Hg F) as [Fy N]. split; [exact Fy|]. cbn [fst snd].
   rewrite minus_IZR, plus_IZR. lra.
@@ -145,6 +147,32 @@ Lemma inv_firstn k X x : inv X x -> inv (firstn k X) (firstn k x).
 Proof. intros H. revert k. induction H; intros [|k]; cbn; constructor; auto. apply IHForall2. Qed.
 Lemma inv_skipn k X x : inv X x -> inv (skipn k X) (skipn k x).
 Proof. intros H. revert k. induction H; intros [|k]; cbn; try constructor; auto. Qed.
+
+(* ---------- the claim is about something: such a sigmoid and such a tanh exist ---------- *)
+Lemma rounded_is_near (f : R -> R) : (forall x, (-1 <= f x <= 1)%R) ->
+  is_near f (fun x y => nearest (f (B2R x)) = y).
+Proof.
+  intros H. split; [intros x; eexists; reflexivity|]. intros x y <- _.
+  destruct (nearest_is (f (B2R x)) (H _)) as [F N]. split; [exact F|]. rewrite N.
+  destruct (rnd_any (f (B2R x))) as [d [e [Hd [He ->]]]]. specialize (H (B2R x)).
+  apply Rabs_le_inv in Hd, He. pose proof u_pos.
+  assert (U : (u <= bpow radix2 (-22))%R) by (unfold u; apply bpow_le; lia).
+  assert (T : (eta <= bpow radix2 (-22))%R) by (unfold eta; apply bpow_le; lia).
+  replace (bpow radix2 (-21)) with (2 * bpow radix2 (-22))%R by (cbn; lra).
+  set (v := f (B2R x)) in *. apply Rabs_le. split; nra.
+Qed.
+Lemma sigmoid_bounds x : (0 < sigmoid x < 1)%R.
+Proof.
+  unfold sigmoid. pose proof (exp_pos (- x)) as P. split; [apply Rinv_0_lt_compat; lra|].
+  rewrite <- Rinv_1. apply Rinv_lt_contravar; lra.
+Qed.
+Theorem a_sigmoid_and_a_tanh_exist :
+  (exists sg, is_near sigmoid sg) /\ (exists th, is_near hyperbolic th).
+Proof.
+  split; eexists; apply rounded_is_near; intros x.
+  - pose proof (sigmoid_bounds x). lra.
+  - rewrite hyperbolic_is. pose proof (sigmoid_bounds (2 * x)). lra.
+Qed.
 
 (* ---------- one step ---------- *)
 Section Step.
@@ -177,17 +205,30 @@ Definition image (Gs : list bgate) (row h c : list box) : option (list box * lis
       match mapM (fun k => sum_box [(nth k so zero_box, nth k tc zero_box)]) (seq 0 n) with
       | None => None | Some h' => Some (h', c') end end end
   | _, _, _, _ => None end end.
-Lemma image_sound Gs row a H h C c H' C' h' c' : Forall2 ing Gs (gates z ts) ->
-  inv row (letter_row z ts a) -> inv H h -> inv C c -> image Gs row H C = Some (H', C') ->
+(* the row of a letter, from that of the table *)
+Definition hot_box (a : nat) : list box :=
+  map (fun i => if (i =? a)%nat then one_box else zero_box) (seq 0 (LRows z)).
+Lemma hot_sound a : inv (hot_box a) (one_hot z a).
+Proof.
+  unfold hot_box, one_hot, inv. generalize (seq 0 (LRows z)). intros l.
+  induction l as [|i l IH]; cbn; constructor; [|exact IH].
+  destruct (i =? a)%nat; [apply inb_one|apply inb_zero].
+Qed.
+Lemma image_sound Gs W row a H h C c H' C' h' c' : Forall2 ing Gs (gates z ts) ->
+  Forall2 inv W (table z ts) -> times_box (hot_box a) W = Some row -> inv H h -> inv C c -> image
+    Gs row H C = Some (H', C') ->
   cell z ts sg th a h c h' c' -> inv H' h' /\ inv C' c'.
 Proof.
-  intros HG HR HH HC E [y [si [sf [tg [so [tc [Hy [Hsi [Hsf [Htg [Hso [Hc [Htc Hh]]]]]]]]]]]]].
+  intros HG HW HB HH HC E
+    [x [y [si [sf [tg [so [tc [Hx [Hy [Hsi [Hsf [Htg [Hso [Hc [Htc Hh]]]]]]]]]]]]]]].
+  assert (HR : inv row x) by (eapply times_sound; [apply hot_sound|exact HW|exact HB|exact Hx]).
   unfold image in E. destruct (mapM _ Gs) as [Y|] eqn:EY; [|discriminate].
   assert (IY : inv Y y).
   { eapply each_sum_sound; [|exact EY|exact Hy]. clear -HG HR HH.
     induction HG as [|G g Gs gs [I1 [I2 I3]] HG IH]; constructor; auto. unfold pairs.
     apply Forall2_app; [now apply Forall2_combine|]. apply Forall2_app;
-      [now apply Forall2_combine|]. constructor; [|constructor]. split; [exact I3|apply inb_one]. }
+      [now apply Forall2_combine|]. constructor; [|constructor]. split; [exact I3|apply inb_one].
+        }
   destruct (mapM sigmoid_box (firstn n Y)) as [Si|] eqn:E1; [|discriminate].
   destruct (mapM sigmoid_box (firstn n (skipn n Y))) as [Sf|] eqn:E2; [|discriminate].
   destruct (mapM tanh_box (firstn n (skipn (2 * n) Y))) as [Tg|] eqn:E3; [|discriminate].
@@ -203,7 +244,8 @@ Proof.
   pose proof (each_box _ _ _ _ _ _ SS (inv_skipn (3 * n) _ _ IY) E4 Hso) as I4.
   assert (I5 : inv C1 c').
   { eapply each_sum_sound; [|exact E5|exact Hc]. apply Forall2_same. intros k.
-    apply Forall2_cons; [split; now apply inv_at|]. apply Forall2_cons; [split; now apply inv_at|].
+    apply Forall2_cons; [split; now apply inv_at|]. apply Forall2_cons; [split; now apply
+      inv_at|].
     apply Forall2_nil. }
   pose proof (each_box _ _ _ _ _ _ ST I5 E6 Htc) as I6. split; [|exact I5].
   eapply each_sum_sound; [|exact E7|exact Hh]. apply Forall2_same. intros k.
@@ -218,7 +260,8 @@ Qed.
 Lemma cell_exists a h c : exists h' c', cell z ts sg th a h c h' c'.
 Proof.
   destruct near_sg as [TS _], near_th as [TT _].
-  set (y := map (fun g => one_sum (combine (letter_row z ts a) (fst (fst g)) ++
+  set (x := map (fun column => one_sum (combine (one_hot z a) column)) (table z ts)).
+  set (y := map (fun g => one_sum (combine x (fst (fst g)) ++
     combine h (snd (fst g)) ++ [(snd g, one)])) (gates z ts)).
   destruct (total_each sg (firstn n y) TS) as [si Hsi].
   destruct (total_each sg (firstn n (skipn n y)) TS) as [sf Hsf].
@@ -228,7 +271,7 @@ Proof.
     (at_channel k si, at_channel k tg)]) (seq 0 n)).
   destruct (total_each th c' TT) as [tc Htc].
   exists (map (fun k => one_sum [(at_channel k so, at_channel k tc)]) (seq 0 n)), c'.
-  exists y, si, sf, tg, so, tc. repeat (split; [first [exact (each_one _ _)|assumption]|]).
+  exists x, y, si, sf, tg, so, tc. repeat (split; [first [exact (each_one _ _)|assumption]|]).
   exact (each_one _ _).
 Qed.
 Lemma after_exists w : exists h c, after z ts sg th w h c.
@@ -246,21 +289,22 @@ Definition no_region : region := {| Stands := O; Shown := []; Held := []; Follow
 Section Closed.
 Variables (z : lsizes) (ts : list tensor) (d : automaton) (rs : list region).
 Definition at_region (i : nat) : region := nth i rs no_region.
-Definition maps_to (Gs : list (list box * list box * box)) (r : region) (a : nat) : bool :=
+Definition maps_to (Gs : list (list box * list box * box)) (W : list (list box)) (r : region)
+  (a : nat) : bool :=
   let f := nth a (Follows r) O in let t := at_region f in
   (0 <? f)%nat && (f <? length rs)%nat && (Stands t =? follow d (Stands r) a)%nat &&
-  match boxes_of (letter_row z ts a) with None => false | Some row =>
+  match times_box (hot_box z a) W with None => false | Some row =>
   match image z Gs row (Shown r) (Held r) with None => false | Some (h, c) =>
     subs h (Shown t) && subs c (Held t) end end.
 Definition contracts : bool :=
   let first := at_region 0 in let zeros := repeat zero_box (LUnits z) in
   (0 <? length rs)%nat && (Stands first =? First d)%nat && subs zeros (Shown first) &&
   subs zeros (Held first) && is_complete d && (Letters d <=? LRows z)%nat &&
-  match mapM box_gate (gates z ts), box_affine (read_out z ts) with
-  | Some Gs, Some U =>
+  match mapM box_gate (gates z ts), box_affine (read_out z ts), all_boxes (table z ts) with
+  | Some Gs, Some U, Some W =>
       forallb (fun r => class_reads (length (Table d)) U (Shown r) (Stands r)) (tl rs) &&
-      forallb (fun r => forallb (maps_to Gs r) (seq 0 (Letters d))) rs
-  | _, _ => false end.
+      forallb (fun r => forallb (maps_to Gs W r) (seq 0 (Letters d))) rs
+  | _, _, _ => false end.
 Lemma zeros_in k : inv (repeat zero_box k) (repeat zero k).
 Proof. induction k; cbn; constructor; auto. apply inb_zero. Qed.
 Theorem contracts_sound sg th : contracts = true -> is_near sigmoid sg -> is_near hyperbolic th ->
@@ -272,7 +316,8 @@ Proof.
   intros H NS NT. unfold contracts in H. cbv zeta in H.
   destruct (mapM box_gate (gates z ts)) as [Gs|] eqn:EG; [|now rewrite andb_false_r in H].
   destruct (box_affine (read_out z ts)) as [U|] eqn:EU; [|now rewrite andb_false_r in H].
-  apply andb_prop in H as [H H7]. apply andb_prop in H7 as [H7 H8].
+  destruct (all_boxes (table z ts)) as [W|] eqn:EW; [|now rewrite andb_false_r in H].
+  apply all_boxes_sound in EW. apply andb_prop in H as [H H7]. apply andb_prop in H7 as [H7 H8].
   apply andb_prop in H as [H H6]. apply andb_prop in H as [H H5]. apply andb_prop in H as [H H4].
   apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2].
   apply Nat.ltb_lt in H1. apply Nat.eqb_eq in H2. apply Nat.leb_le in H6.
@@ -292,11 +337,11 @@ Proof.
       cbv zeta in M. set (f := nth a (Follows (at_region i)) O) in *.
       apply andb_prop in M as [M M4]. apply andb_prop in M as [M M3].
       apply andb_prop in M as [M1 M2]. apply Nat.ltb_lt in M1, M2. apply Nat.eqb_eq in M3.
-      destruct (boxes_of (letter_row z ts a)) as [row|] eqn:ER; [|discriminate].
+      destruct (times_box (hot_box z a) W) as [row|] eqn:ER; [|discriminate].
       destruct (image _ _ _ _ _) as [[bh bc]|] eqn:EI; [|discriminate].
       apply andb_prop in M4 as [M4 M5].
-      destruct (image_sound z ts sg th NS NT Gs row a _ h _ c bh bc h' c' IG
-        (boxes_of_sound _ _ ER) IHh IHc EI HC) as [J1 J2].
+      destruct (image_sound z ts sg th NS NT Gs W row a _ h _ c bh bc h' c' IG EW ER IHh IHc EI
+        HC) as [J1 J2].
       exists f. split; [exact M2|]. split.
       { unfold run. rewrite fold_left_app. cbn [fold_left]. fold (run d w). rewrite <- Q.
         exact M3. }
@@ -314,25 +359,13 @@ Proof.
 Qed.
 End Closed.
 (* ---------- the certificate ---------- *)
-Definition run_fits (hash : Z) (expected : list label) (ts : list tensor) : bool :=
-  has_tensors expected ts && Z.eqb (sha256 (text "LSTM" ++ 10%Z ::
-    file_with ["""__metadata__"":{""krohn"":""1""}"%string] ts)) hash.
-Lemma run_fits_ok hash expected ts : run_fits hash expected ts = true -> is_run hash expected ts.
-Proof.
-  unfold run_fits, has_tensors. intros H. apply andb_prop in H as [H H3].
-  apply andb_prop in H as [H1 H2]. repeat split.
-  - now apply Z.eqb_eq.
-  - now apply rearranged_ok.
-  - apply Forall_forall. intros t Ht. rewrite forallb_forall in H2. now apply Nat.eqb_eq, H2.
-Qed.
 Definition lstm_answers (z : lsizes) (ts : list tensor) (d : automaton) (rs : list region)
   : bool := has_tensors (lstm_labels z) ts && contracts z ts d rs.
-Definition lstm_checked (hash : Z) (z : lsizes) (ts : list tensor) (d : automaton)
-  (rs : list region) : bool := run_fits hash (lstm_labels z) ts && lstm_answers z ts d rs.
-Theorem by_boxes hash z ts d rs : lstm_checked hash z ts d rs = true -> lstm_is_right hash z ts d.
+Theorem by_boxes hash names z ts d rs : lstm_answers z ts d rs = true ->
+  sha256 (described "LSTM" names run_mark ts) = hash -> lstm_is_right hash names z ts d.
 Proof.
-  unfold lstm_checked, lstm_answers. intros H. apply andb_prop in H as [H1 H].
-  apply andb_prop in H as [_ H2]. split; [now apply run_fits_ok|].
+  unfold lstm_answers. intros H E. apply andb_prop in H as [H1 H2].
+  split; [now apply has_tensors_ok|].
   pose proof H2 as H3. unfold contracts in H3.
   assert (C : is_complete d = true /\ (Letters d <= LRows z)%nat).
   { cbv zeta in H3. apply andb_prop in H3 as [H3 _]. apply andb_prop in H3 as [H3 H6].

@@ -141,7 +141,7 @@ Qed.
 Definition nearest (x : R) : f32 :=
   let r := rnd x in binary_normalize 24 128 prec24 prec24_128 mode_NE (Ztrunc (scaled_mantissa
     radix2 (SpecFloat.fexp 24 128) r)) (cexp radix2 (SpecFloat.fexp 24 128) r) false.
-Lemma nearest_is x : (0 <= x <= 1)%R -> is_finite (nearest x) = true /\ B2R (nearest x) = rnd x.
+Lemma nearest_is x : (-1 <= x <= 1)%R -> is_finite (nearest x) = true /\ B2R (nearest x) = rnd x.
 Proof.
   intros H. assert (GF : generic_format radix2 (SpecFloat.fexp 24 128) (rnd x)) by (apply
     generic_format_round; [apply fexp_correct; reflexivity|apply valid_rnd_N]).

@@ -2,7 +2,6 @@
 From Krohn Require Export Recurrent.
 Import ListNotations.
 Local Open Scope set_scope.
-Local Notation "x ** y" := (Bmult mode_NE x y) (at level 40).
 (* h <- a h + w, entry by entry *)
 Definition real_mix (signed : bool) (n : nat) (D : device) (ts : list tensor) (inputs : nat)
   (p : string) (x : vector) (S : memory) : vector * memory -> Prop :=
@@ -15,17 +14,17 @@ Definition real_mix (signed : bool) (n : nat) (D : device) (ts : list tensor) (i
 Definition complex_gate (D : device) (a b : f32) : f32 * f32 -> Prop :=
   q <- Sums D [a; b] [a; b] ;; let n := Bsqrt mode_NE (at_least one q) in
   eq (Bdiv mode_NE a n, Bdiv mode_NE b n).
-Definition complex_product (gh : (f32 * f32) * (f32 * f32)) : f32 * f32 :=
-  let '((a, b), (c, d)) := gh in
-  (Bminus mode_NE (a ** c) (b ** d), Bplus mode_NE (a ** d) (b ** c)).
+Definition complex_product (D : device) (g h : f32 * f32) : f32 * f32 -> Prop :=
+  re <- Sums D [fst g; Bopp (snd g)] [fst h; snd h] ;;
+  im <- Sums D [fst g; snd g] [snd h; fst h] ;; eq (re, im).
 Definition complex_mix (n : nat) (D : device) (ts : list tensor) (inputs : nat) (p : string)
   (x : vector) (S : memory) : vector * memory -> Prop :=
   let gates := biased ts (p ++ "gate") inputs (2 * n) in
   let write := matrix ts (p ++ "write") [] inputs (2 * n) in
   y <- affine D x (firstn n gates) ;; y' <- affine D x (skipn n gates) ;;
   g <- each2 (complex_gate D) y y' ;;
+  t <- each2 (complex_product D) g (combine (hd [] (hd [] S)) (nth 1 (hd [] S) [])) ;;
   w <- linear D x (firstn n write) ;; w' <- linear D x (skipn n write) ;;
-  let t := map complex_product (combine g (combine (hd [] (hd [] S)) (nth 1 (hd [] S) []))) in
   let re := added (map fst t) w in let im := added (map snd t) w' in eq (re ++ im, [[re; im]]).
 Definition diagonal_labels (n inputs : nat) (p : string) : list label :=
   F32 (p ++ "write") [inputs; n] :: biased_labels (p ++ "gate") inputs n.

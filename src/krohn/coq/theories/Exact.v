@@ -69,7 +69,7 @@ Definition exact_quotient (x n : Z) : option Z := if n =? 256 then fits x else N
 Definition exact_over (x n : Z) : option Z := if n =? 256 then fits x else if (n =? 0) &&
   (x =? 0) then Some 0 else None.
 Definition integers : Arith Z (option (list Z * list (nat * Z))) option := @Build_Arith Z _ option
-  (fun z => exact_scale z 0) (option_map fst) column_dot
+  (fun z => exact_scale z 0) (fun z => Some (- z)) column_dot
   exact_dot (fun a b => fits (a - b)) exact_mul (fun a b => fits (a + b)) exact_quotient
   exact_root (fun z => Some (if z <? 0 then 0 else z)) (saturated 0 (Some 128) 256) (saturated
     (-256) (Some 0) 256)
@@ -402,9 +402,7 @@ Theorem integers_sound sig gat th : is_sigmoid sig -> is_gate gat -> is_tanh th 
 Proof.
   intros Hs Hg Ht. constructor; unfold refines; cbn -[literal exact_column stored_column].
   - intros w z E a <-. now apply is_literal.
-  - intros c z E r <-. unfold stored_column in E. destruct (exact_column c) as [ps|] eqn:Ec;
-      [|discriminate].
-    injection E as <-. now apply is_column.
+  - intros x x' Hx z [= <-] r <-. now apply is_opp.
   - intros x x' c Hx z E r Hr. unfold stored_column in E. destruct (exact_column c) as [ps|]
       eqn:Ec; [|discriminate].
     cbn [column_dot] in E. rewrite sparse_sum_ok in E. cbn [skipn] in E.

@@ -1,4 +1,4 @@
-(* Whether a file has the hash and the tensors that it should have, as a boolean. *)
+(* Whether a file has the tensors that it should have, as a boolean. *)
 From Coq Require Import ZArith List Bool Permutation String.
 From Krohn Require Import Float32 Sha256 Tensors.
 Import ListNotations.
@@ -40,15 +40,11 @@ Qed.
 Definition has_tensors (expected : list label) (ts : list tensor) : bool :=
   rearranged expected (map Label ts) && forallb (fun t => Nat.eqb (List.length (words_of t))
     (size_of (Label t))) ts.
-Definition file_fits (hash : Z) (line : string) (expected : list label) (ts : list tensor) : bool
-  :=
-  has_tensors expected ts && Z.eqb (sha256 (described line ts)) hash.
-Lemma file_fits_ok hash line expected ts : file_fits hash line expected ts = true ->
-  is_file hash line expected ts.
+Lemma has_tensors_ok hash line names first expected ts : has_tensors expected ts = true ->
+  sha256 (described line names first ts) = hash -> is_file hash line names first expected ts.
 Proof.
-  unfold file_fits, has_tensors. intros H. apply andb_prop in H as [H H3].
-  apply andb_prop in H as [H1 H2]. repeat split.
-  - now apply Z.eqb_eq.
+  unfold has_tensors. intros H H3. apply andb_prop in H as [H1 H2]. repeat split.
+  - exact H3.
   - now apply rearranged_ok.
   - apply Forall_forall. intros t Ht. rewrite forallb_forall in H2. now apply Nat.eqb_eq, H2.
 Qed.

@@ -18,7 +18,10 @@ Definition lstm_labels : list label :=
 Definition single (name : string) : vec := map float (words_named ts name).
 Definition columns_named (name : string) (r c : nat) : matrix :=
   columns c (pieces r c (single name)).
-Definition letter_row (a : nat) : vec := nth a (pieces (LRows z) (LInputs z) (single "wte")) [].
+(* a letter is a vector that is one at its row: the whole table is multiplied by it *)
+Definition one_hot (a : nat) : vec :=
+  map (fun i => if (i =? a)%nat then one else zero) (seq 0 (LRows z)).
+Definition table : matrix := columns_named "wte" (LRows z) (LInputs z).
 (* for each gate of each unit its weights of the input, of the units before, and its bias *)
 Definition gates : list (vec * vec * f32) :=
   combine (combine (columns_named "weight_ih" (LInputs z) (4 * n))
@@ -30,8 +33,9 @@ Definition read_out : matrix * vec :=
 Variables (sg th : f32 -> f32 -> Prop).
 (* c' = sigmoid f c + sigmoid i tanh g, h' = sigmoid o tanh c'; gates are in the order i, f, g,
    o *)
-Definition cell (a : nat) (h c h' c' : vec) : Prop := exists y si sf tg so tc : vec,
-  each_sum (fun g => combine (letter_row a) (fst (fst g)) ++ combine h (snd (fst g)) ++
+Definition cell (a : nat) (h c h' c' : vec) : Prop := exists x y si sf tg so tc : vec,
+  times (one_hot a) table x /\
+  each_sum (fun g => combine x (fst (fst g)) ++ combine h (snd (fst g)) ++
                      [(snd g, one)])%list gates y /\
   Forall2 sg (firstn n y) si /\ Forall2 sg (firstn n (skipn n y)) sf /\
   Forall2 th (firstn n (skipn (2 * n) y)) tg /\ Forall2 sg (skipn (3 * n) y) so /\
@@ -51,17 +55,14 @@ Definition hyperbolic (x : R) : R := ((exp x - exp (- x)) / (exp x + exp (- x)))
 Definition is_near (f : R -> R) (g : f32 -> f32 -> Prop) : Prop :=
   (forall x, exists y, g x y) /\ forall x y, g x y -> is_finite x = true ->
   is_finite y = true /\ (Rabs (B2R y - f (B2R x)) <= bpow radix2 (-21))%R.
-(* The line LSTM and the file of a training run after it have this hash; the file has exactly these
-   tensors. *)
-Definition is_run (hash : Z) (expected : list label) (ts : list tensor) : Prop :=
-  sha256 (text "LSTM" ++ 10%Z ::
-          file_with ["""__metadata__"":{""krohn"":""1""}"] ts)%list = hash /\
-  Permutation expected (map Label ts) /\
-  Forall (fun t => List.length (words_of t) = size_of (Label t)) ts.
+(* what the file of a training run has before its tensors *)
+Definition run_mark : list string := ["""__metadata__"":{""krohn"":""1""}"].
 (* After every word, of every length, read letter by letter, the device gives logits, and whatever
    it gives, that of the automaton's state is the largest. *)
-Definition lstm_is_right (hash : Z) (z : lsizes) (ts : list tensor) (d : automaton) : Prop :=
-  is_run hash (lstm_labels z) ts /\ is_complete d = true /\ (Letters d <= LRows z)%nat /\
+Definition lstm_is_right (hash : Z) (names : list Z) (z : lsizes) (ts : list tensor)
+  (d : automaton) : Prop :=
+  is_file hash "LSTM" names run_mark (lstm_labels z) ts /\ is_complete d = true /\ (Letters d <=
+    LRows z)%nat /\
   forall sg th, is_near sigmoid sg -> is_near hyperbolic th ->
   forall w a, is_word_of d (w ++ [a])%list ->
   (exists y, logits_after z ts sg th (w ++ [a])%list y) /\

@@ -8,8 +8,7 @@ Import ListNotations.
 Open Scope Z_scope.
 
 (* ---------- 1. Layers, written once for any arithmetic ----------
-   F: numbers.  C: stored weights, one list for each number that comes out of a matrix (a column)
-     or for each letter.
+   F: numbers.  C: stored weights, one list for each number that comes out of a matrix (a column).
    M: what a computation gives: one result, no result, or a set of possible results. *)
 Class Monad (M : Type -> Type) := { ret : forall {A}, A -> M A; bind : forall {A B}, M A -> (A ->
   M B) -> M B }.
@@ -24,7 +23,7 @@ Notation "' p <- m ;; k" := (bind m (fun p => k)) (at level 61, p pattern, m at 
 
 Class Arith (F C : Type) (M : Type -> Type) := {
   constant : Z -> M F;                        (* 0, 1 or 2 *)
-  row : C -> M (list F);                      (* stored weights as numbers *)
+  opposite : F -> M F;
   weighted_sum : list F -> C -> M F;          (* a sum of products with stored weights *)
   dot : list F -> list F -> M F;              (* a sum of products *)
   sub : F -> F -> M F;  mul : F -> F -> M F;  add : F -> F -> M F;  quotient : F -> F -> M F;
@@ -48,7 +47,7 @@ Inductive mixer := Delta (heads : list head) | Diagonal (b : bend) (channels : n
   matrix)
   | Complex (channels : nat) (gate_re gate_im write_re write_im : matrix).
 Record block := { Mixer : mixer; Out : matrix; Mlp : option (matrix * matrix) }.
-Record network := { Two : bool; Dim : nat; Embedding : list C; Blocks : list block;
+Record network := { Two : bool; Dim : nat; Rows : nat; Embedding : matrix; Blocks : list block;
   Readout : matrix }.
 End Weights.
 Arguments matrix : clear implicits.  Arguments delta_step : clear implicits.
@@ -110,8 +109,8 @@ Definition complex_gate (a b : F) : M (F * F) :=
   q <- dot [a; b] [a; b] ;; s <- at_least_one q ;; n <- sqroot s ;; c <- quotient a n ;;
     d <- quotient b n ;; ret (c, d).
 Definition complex_product (g h : F * F) : M (F * F) :=
-  p <- mul (fst g) (fst h) ;; q <- mul (snd g) (snd h) ;; re <- sub p q ;;
-  r <- mul (fst g) (snd h) ;; s <- mul (snd g) (fst h) ;; im <- add r s ;; ret (re, im).
+  b <- opposite (snd g) ;; re <- dot [fst g; b] [fst h; snd h] ;;
+  im <- dot [fst g; snd g] [snd h; fst h] ;; ret (re, im).
 
 Definition memory := list (list vector).
 Definition mix (m : mixer C) (x : vector) (S : memory) : M (vector * memory) :=
@@ -153,7 +152,8 @@ Fixpoint all_blocks (two : bool) (bs : list (block C)) (x : vector) (s : state) 
   | _, _ => ret (x, [])
   end.
 Definition letter_vector (n : network C) (letter : nat) : M vector :=
-  match nth_error (Embedding n) letter with Some c => row c | None => ret [] end.
+  x <- mapM (fun i => constant (if (i =? letter)%nat then 1 else 0)) (seq 0 (Rows n)) ;;
+  linear x (Embedding n).
 Definition step (n : network C) (s : state) (letter : nat) : M (vector * state) :=
   x <- letter_vector n letter ;; '(y, s1) <- all_blocks (Two n) (Blocks n) x s ;;
   logits <- affine y (Readout n) ;; ret (logits, s1).
@@ -190,7 +190,7 @@ Section Device.
 Variables (sums_of : list f32 -> list f32 -> f32 -> Prop) (sig gat th : f32 -> f32 -> Prop).
 Definition device : Arith f32 (list word) possible := @Build_Arith f32 (list word) possible
   (* constant *)     (fun z r => literal z 0 false = r)
-  (* row *)          (fun c r => map float c = r)
+  (* opposite *)     (fun x r => Bopp x = r)
   (* weighted_sum *) (fun x c => sums_of x (map float c))
   (* dot *)          sums_of
   (* sub *)          (fun x y r => Bminus mode_NE x y = r)

@@ -11,7 +11,8 @@ Definition tanh_known (x : f32) : option f32 :=
   if smaller x (Bopp far) then Some (Bopp one) else if smaller far x then Some one
   else if Beqb x zero then Some x else None.
 Definition same_floats : Arith f32 (list f32) option := @Build_Arith f32 (list f32) option
-  (fun z => Some (literal z 0 false)) (fun c => Some c) (fun x c => Some (left_to_right x c)) (fun
+  (fun z => Some (literal z 0 false)) (fun x => Some (Bopp x)) (fun x c => Some (left_to_right x
+    c)) (fun
     x y => Some (left_to_right x y))
   (fun x y => Some (Bminus mode_NE x y)) (fun x y => Some (Bmult mode_NE x y)) (fun x y =>
     Some (Bplus mode_NE x y))

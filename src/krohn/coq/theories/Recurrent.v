@@ -13,7 +13,8 @@ Definition left_to_right (x y : vector) : f32 :=
       fold_left (fun s p => Bplus mode_NE s (Bmult mode_NE (fst p) (snd p))) l (Bmult mode_NE a b)
   end.
 Definition one_order (x y : vector) (r : f32) : Prop := left_to_right x y = r.
-(* Of sigmoid and tanh only this is assumed: each argument has results, and they are known at 0 and
+(* Of sigmoid and tanh only this is assumed: each argument has results, and they are known at 0
+  and
    where the functions are saturated.  A gate need not be 1/2 at 0. *)
 Definition half : f32 := literal 1 (-1) false.
 Definition far : f32 := literal 110 0 false.
@@ -57,7 +58,8 @@ Definition F32 (name : string) (shape : list nat) : label :=
 Definition biased_labels (p : string) (rows cols : nat) : list label :=
   [F32 (p ++ ".weight") [rows; cols]; F32 (p ++ ".bias") [cols]].
 (* What mixes letters (Delta.v, Diagonal.v): its name and numbers in a line, how many numbers it
-   gives, its tensors (for so many inputs, after a prefix), its memory before the first letter, and
+   gives, its tensors (for so many inputs, after a prefix), its memory before the first letter,
+     and
    what it gives of an input and a memory *)
 Notation memory := (list (list vector)).
 Record mixer := { Line : string; ReadOut : nat; MixerLabels : nat -> string -> list label;
@@ -99,9 +101,12 @@ Fixpoint blocks (numbers : list nat) (x : vector) (states : state) : vector * st
       '(end_, rest) <- blocks numbers out states ;; eq (end_, (M', kept x, kept y) :: rest)
   | _, _ => eq (x, [])
   end.
+(* a letter is a vector that is one at its row: the whole table is multiplied by it *)
+Definition one_hot (letter : nat) : vector :=
+  map (fun i => if (i =? letter)%nat then one else zero) (seq 0 (LettersRead z)).
 Definition step (states : state) (letter : nat) : vector * state -> Prop :=
-  let rows := pieces (LettersRead z) (Width z) (words_named ts "wte") in
-  '(y, after) <- blocks (seq 0 (Layers z)) (map float (nth letter rows [])) states ;;
+  x <- linear D (one_hot letter) (matrix ts "wte" [] (LettersRead z) (Width z)) ;;
+  '(y, after) <- blocks (seq 0 (Layers z)) x states ;;
   logits <- affine D y (biased ts "head" (Width z) (Classes z)) ;; eq (logits, after).
 Inductive leads_to : list nat -> state -> Prop :=
 | at_start : let zeros := kept (repeat zero (Width z)) in
@@ -116,8 +121,9 @@ Inductive reading := letter_by_letter.
 (* After every word the device gives logits, and whatever it gives, that of the automaton's state
    is the largest. *)
 Definition right_on_every_word (how : reading) (order : vector -> vector -> f32 -> Prop)
-  (hash : Z) (m : mixer) (z : sizes) (ts : list tensor) (d : automaton) :=
-  is_file hash (Line m) (labels m z) ts /\ is_complete d = true /\ LettersRead z = Letters d /\
+  (hash : Z) (names : list Z) (m : mixer) (z : sizes) (ts : list tensor) (d : automaton) :=
+  is_file hash (Line m) names [] (labels m z) ts /\ is_complete d = true /\ LettersRead z =
+    Letters d /\
   forall s g t, is_sigmoid s -> is_gate g -> is_tanh t ->
   let D := {| Sums := order; Sigmoid := s; Gate := g; Tanh := t |} in
   forall w a, is_word_of d (w ++ [a]) ->

@@ -30,12 +30,14 @@ Definition file_with (first : list string) (ts : list tensor) : list Z :=
   (little_endian 8 (Z.of_nat (List.length header)) ++ header ++
    flat_map (fun t => flat_map (little_endian (bytes_of (Label t))) (words_of t)) ts)%list.
 Definition file_of : list tensor -> list Z := file_with [].
-(* A line, which says what the shapes leave open, with the file after it has this hash; the file
-   has exactly these tensors, and as many words as their shapes say. *)
-Definition described (line : string) (ts : list tensor) : list Z :=
-  (text line ++ 10%Z :: file_of ts)%list.
-Definition is_file (hash : Z) (line : string) (expected : list label) (ts : list tensor) : Prop :=
-  sha256 (described line ts) = hash /\ Permutation expected (map Label ts) /\
+(* A line, which says what the shapes leave open, a line with the names of letters and states, and
+   the file after them have this hash; the file has exactly these tensors, and as many words as
+   their shapes say.  first: an entry of the file before its tensors, if there is one *)
+Definition described (line : string) (names : list Z) (first : list string) (ts : list tensor)
+  : list Z := (text line ++ 10%Z :: names ++ 10%Z :: file_with first ts)%list.
+Definition is_file (hash : Z) (line : string) (names : list Z) (first : list string)
+  (expected : list label) (ts : list tensor) : Prop :=
+  sha256 (described line names first ts) = hash /\ Permutation expected (map Label ts) /\
   Forall (fun t => List.length (words_of t) = size_of (Label t)) ts.
 (* A tensor by its name, as one list of words, or as a matrix by its columns, *)
 Definition words_named (ts : list tensor) (name : string) : list word :=

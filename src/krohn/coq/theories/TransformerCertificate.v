@@ -3,6 +3,7 @@
 From Coq Require Import ZArith List Bool.
 From Krohn Require Import Float32 Network Tensors Fits Transformer TransformerFile Counting Layers
   Counted Scan.
+Import ListNotations.
 Local Open Scope bool_scope.
 
 Definition all_relu (ts : list tensor) : bool := forallb (fun t => negb (String.eqb (Type_ (Label
@@ -22,25 +23,13 @@ Definition transformer_answers (T : nat) (z : tsizes) (ts : list tensor) (d : au
   hints) : bool :=
   has_tensors (transformer_labels z) ts && all_relu ts && Nat.eqb (TLetters z) (Letters d) &&
     right_in T (transformer_of z ts) d g.
-Definition transformer_checked (T : nat) (hash : Z) (z : tsizes) (ts : list tensor) (d :
-  automaton) (g : hints) : bool :=
-  file_fits hash "Transformer: causal"%string (transformer_labels z) ts &&
-    transformer_answers T z ts d g.
-Lemma transformer_checked_is_right T hash z ts d g : transformer_checked T hash z ts d g = true ->
-  transformer_is_right T hash z ts d.
+Lemma transformer_answers_ok T hash names z ts d g : transformer_answers T z ts d g = true ->
+  sha256 (described transformer_line names [] ts) = hash -> transformer_is_right T hash names z
+    ts d.
 Proof.
-  unfold transformer_checked, transformer_answers. intros H. apply andb_prop in H as [H1 H].
-  apply andb_prop in H as [H H4].
-  apply andb_prop in H as [H H3]. apply andb_prop in H as [_ H2].
-  split; [now apply file_fits_ok|]. split; [now apply all_relu_ok|].
+  unfold transformer_answers. intros H E. apply andb_prop in H as [H H4].
+  apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2].
+  split; [now apply has_tensors_ok|]. split; [now apply all_relu_ok|].
   split; [now apply Nat.eqb_eq|]. eapply sound; eauto.
 Qed.
 End Certificate.
-Definition checked_by_counting := transformer_checked counts_right.
-Definition checked_by_scanning := transformer_checked scans_right.
-Theorem by_counting T hash z ts d g : checked_by_counting T hash z ts d g = true ->
-  transformer_is_right T hash z ts d.
-Proof. apply transformer_checked_is_right, counts_right_sound. Qed.
-Theorem by_scanning T hash z ts d g : checked_by_scanning T hash z ts d g = true ->
-  transformer_is_right T hash z ts d.
-Proof. apply transformer_checked_is_right, scans_right_sound. Qed.

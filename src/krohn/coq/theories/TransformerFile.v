@@ -58,7 +58,8 @@ Definition transformer_of : transformer := {|
 Definition only_relu : Prop :=
   Forall (fun t => Type_ (Label t) = "I64" -> Forall (eq 0%Z) (words_of t)) ts.
 End Read.
-Definition transformer_is_right (T : nat) (hash : Z) (z : tsizes) (ts : list tensor)
-  (d : automaton) : Prop :=
-  is_file hash "Transformer: causal" (transformer_labels z) ts /\ only_relu ts /\
+Definition transformer_line : string := "Transformer: causal".
+Definition transformer_is_right (T : nat) (hash : Z) (names : list Z) (z : tsizes)
+  (ts : list tensor) (d : automaton) : Prop :=
+  is_file hash transformer_line names [] (transformer_labels z) ts /\ only_relu ts /\
   TLetters z = Letters d /\ right_up_to T (transformer_of z ts) d.
