@@ -23,8 +23,9 @@ from krohn.automata.zoo import parse_spec
 from krohn.lab.tasks.batches import Task
 from krohn.lab.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
 from krohn.lab.training.device import choose_device, choose_precision
+from krohn.lab.training.interval import ema_window
 from krohn.lab.training.loop import train
-from krohn.lab.training.state import TrainState, ema_window
+from krohn.lab.training.state import TrainState
 from krohn.lab.training.step import Stepper
 
 

@@ -12,7 +12,8 @@ from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.models.network import Weights
 from krohn.lab.tasks.batches import Task
 from krohn.lab.training.config import RunConfig
-from krohn.lab.training.state import replicate_keys, shape
+from krohn.lab.training.learning_rates import shape
+from krohn.lab.training.state import replicate_keys
 from krohn.lab.training.step import Stepper
 
 

@@ -15,7 +15,7 @@ from krohn.cli.train import number_or_none
 from krohn.construct.analyzing import holonomy_levels
 from krohn.errors import InvalidInput
 from krohn.lab.experiments.reproduction import split_names
-from krohn.lab.experiments.summary import columns_of, depth_table
+from krohn.lab.experiments.result_table import columns_of, depth_table
 from krohn.lab.training.settings import without_effect, written_down
 from krohn.paper.barrington import parse_assignment
 

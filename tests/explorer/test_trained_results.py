@@ -25,9 +25,12 @@ def test_cells_are_the_best_of_their_records_and_maps_are_those_of_the_compiled_
         (member.label["task"], member.label["depth"]) for member in members if member.experiment == "depth"
     }
     for cell in view["depth"]:
-        accuracies = [record.accuracy for record in records if record.run_id == cell["run"]]
-        assert view["runs"][cell["run"]]["best"] == max(accuracies)
-        assert len(view["runs"][cell["run"]]["replicates"]) == len(accuracies)
+        own = {record.replicate: record for record in records if record.run_id == cell["run"]}
+        assert view["runs"][cell["run"]]["best"] == max(record.accuracy for record in own.values())
+        shown = {one["number"]: one for one in view["runs"][cell["run"]]["replicates"]}
+        assert {number: (one["sequences"], one["seconds"]) for number, one in shown.items()} == {
+            number: (record.sequences, record.metrics["seconds"]) for number, record in own.items()
+        }
     (shown,) = view["attention"]
     automaton = krohn.zoo(shown["task"])
     word = [automaton.letter_names.index(letter) for letter in shown["letters"]]

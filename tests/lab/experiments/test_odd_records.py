@@ -254,7 +254,7 @@ def test_the_order_of_keys_does_not_show_in_the_text(tmp_path: Path) -> None:
         label, config = (dict(turn(given.items())) for given in ({"task": "C2", "depth": 1, "ß": 2}, WHOLE))
         with Store(tmp_path / f"store{len(texts)}") as store:
             store.put([record("r", config=config)], [member("r", label=label)])
-            export_text(store, tmp_path / "text")
-        texts.append((tmp_path / "text").read_bytes())
+            export_text(store, tmp_path / "text.jsonl")
+        texts.append((tmp_path / "text.jsonl").read_bytes())
     assert texts[0] == texts[1]
     assert json.loads(texts[0].split(b"\n")[0]) == {"krohn-results": 1}

@@ -19,8 +19,8 @@ from krohn.lab.experiments.engines import Job, Outcome, Work
 from krohn.lab.experiments.experiment import Experiment, PlannedRun
 from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.reproduction import split_names
+from krohn.lab.experiments.result_table import cell_text
 from krohn.lab.experiments.store import Store
-from krohn.lab.experiments.summary import cell_text
 from krohn.lab.experiments.sweep import ENGINES
 from lab.experiments.made_up_records import member, record
 

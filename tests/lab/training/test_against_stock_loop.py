@@ -6,7 +6,7 @@ from torch import nn
 
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.training.config import OptimizerConfig
-from krohn.lab.training.state import shape
+from krohn.lab.training.learning_rates import shape
 from lab.training.small_runs import run_steps, small_run, stepper_of
 
 

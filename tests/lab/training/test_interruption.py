@@ -25,10 +25,10 @@ from krohn.lab.training.config import (
     TaskConfig,
     model_config,
 )
+from krohn.lab.training.interval import Interval
 from krohn.lab.training.loop import train
 from krohn.lab.training.metrics import HeldOut
 from krohn.lab.training.run import CheckpointClock, Interruption, Run
-from krohn.lab.training.state import Interval
 from krohn.lab.training.step import Stepper
 from lab.training.small_runs import LINE, small_run
 from lab.training.test_resume import outcome

@@ -12,6 +12,7 @@ import krohn
 from krohn.errors import Unsupported
 from krohn.lab.models.network import Parameter, ParameterLayout
 from krohn.lab.training.config import OptimizerConfig, RunConfig, TaskConfig, model_config
+from krohn.lab.training.learning_rates import rate_table, shape
 from krohn.lab.training.loop import train
 from krohn.lab.training.optimizers import (
     LANES,
@@ -25,7 +26,7 @@ from krohn.lab.training.optimizers import (
     others,
     shares,
 )
-from krohn.lab.training.state import TrainState, rate_table, shape
+from krohn.lab.training.state import TrainState
 from lab.training.small_runs import LINE, small_run, stepper_of
 from lab.training.test_resume import interrupted, outcome
 

@@ -4,8 +4,10 @@ import pytest
 import torch
 
 from krohn.lab.training.config import OptimizerConfig
+from krohn.lab.training.interval import ema_window
+from krohn.lab.training.learning_rates import Plateau, rate_table, shape
 from krohn.lab.training.optimizers import AdamW
-from krohn.lab.training.state import Plateau, TrainState, ema_window, rate_table, shape
+from krohn.lab.training.state import TrainState
 from lab.training.small_runs import run_steps, small_run, stepper_of
 
 
@@ -21,8 +23,10 @@ def random_state(replicates: int, size: int) -> TrainState:
 
 @pytest.mark.parametrize("clip", [None, 0.5])
 def test_each_row_follows_torch_adamw_with_its_own_rate(clip: float | None) -> None:
-    config = OptimizerConfig(lr=(0.1, 0.01), weight_decay=0.1, warmup=3, schedule="cosine", clip=clip)
+    options = {"weight_decay": 0.1, "warmup": 3, "schedule": "cosine", "ema": 0.75}
+    config = OptimizerConfig(lr=(0.1, 0.01), clip=clip, **options)  # type: ignore[arg-type]
     state, steps = random_state(2, 7), 12
+    average = state.weight.clone()
     optimizer = AdamW(config, state, steps)
     rates = torch.tensor(config.lr, dtype=torch.float64)
     optimizer.rates.copy_(rate_table(config, rates, torch.ones(2), 0, steps, steps))
@@ -41,6 +45,8 @@ def test_each_row_follows_torch_adamw_with_its_own_rate(clip: float | None) -> N
             other.param_groups[0]["lr"] = config.lr[row] * shape(config, step, steps)
             other.step()
         optimizer.step(torch.zeros(2), average=True)
+        average = 0.75 * average + 0.25 * torch.stack([peer.data for peer in peers])
+    torch.testing.assert_close(state.average, average, rtol=0, atol=1e-12)
     torch.testing.assert_close(state.weight, torch.stack([peer.data for peer in peers]), rtol=0, atol=1e-12)
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from krohn.lab.training.state import Slots
+from krohn.lab.training.slots import Slots
 
 
 def test_replicates_that_are_done_move_behind_once_they_fill_half_the_rows() -> None:

@@ -11,10 +11,11 @@ from krohn.lab.experiments.all_experiments import experiment as find
 from krohn.lab.experiments.experiment import Row, Selection, cells_of
 from krohn.lab.experiments.names import parse_scale
 from krohn.lab.experiments.record import conflict_lines
+from krohn.lab.experiments.result_table import markdown, shown
 from krohn.lab.experiments.settings import DEPARTURES
 from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.stored_runs import committed_figures, committed_results
-from krohn.lab.experiments.summary import caption_of, markdown, shown
+from krohn.lab.experiments.summary import caption_of
 from krohn.lab.experiments.sweep import SweepOptions, SweepReport, count_runs, sweep
 from krohn.lab.figures.style import save
 

@@ -7,38 +7,25 @@ one folder. A torn last line is ignored. A file that ``krohn results export`` wr
 import os
 import re
 import socket
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Iterable, Sequence
 from io import FileIO
 from itertools import count
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from krohn.base.files import check_output, parse_json, read_bytes, write_text
+from krohn.base.files import check_output, write_text
 from krohn.errors import InvalidFile, InvalidInput, KrohnError
-from krohn.lab.experiments.record import Conflict, Member, Record, canonical, digest, survivor
+from krohn.lab.experiments.record import Conflict, Member, Record, canonical, survivor
+from krohn.lab.experiments.result_lines import HEADER, Part, bytes_of, lines_of, parse, place_of
 
-FORMAT_VERSION = 1
 ENDING = ".jsonl"
-HEADER = b'{"krohn-results":'
-"""How a file of results begins; others in the folder are left alone."""
 LARGEST = 32_000_000
 """Bytes after which a writer begins another file: readers refuse files of more than twice as many."""
 
 
 class StoreUnwritable(KrohnError, OSError):
     """The store cannot be written (full disk, read-only folder); its content is unchanged."""
-
-
-@dataclass
-class _Part:
-    """What is known of one file: how far it was read, and what its lines refer to."""
-
-    configs: dict[str, Any] = field(default_factory=dict)
-    environments: dict[str, Any] = field(default_factory=dict)
-    seen: int = 0
-    lines: int = 0
 
 
 class Store:
@@ -54,7 +41,7 @@ class Store:
     def __init__(self, path: Path, *, writable: bool = True) -> None:
         self.path, self._writable = path, writable
         self.conflicts: list[Conflict] = []
-        self._parts: dict[Path, _Part] = {}
+        self._parts: dict[Path, Part] = {}
         self._records: dict[str, dict[int, Record]] = {}
         self._members: dict[tuple[str, str, str, str], Member] = {}
         self._file: FileIO | None = None
@@ -104,7 +91,7 @@ class Store:
             conflicts += [conflict] if conflict else []
             if kept is record and kept != known:
                 better[record.key] = record
-        new = {_place(member): member for member in members if _place(member) not in self._members}
+        new = {place_of(member): member for member in members if place_of(member) not in self._members}
         if better or new:
             self._append(list(better.values()), list(new.values()))
         return conflicts
@@ -116,7 +103,7 @@ class Store:
             before, part = file.tell(), self._parts[self._own]
             new = [
                 line
-                for line in _lines(records, members)
+                for line in lines_of(records, members)
                 if not ("environment" in line and line["environment"] in part.environments)
                 and not ("config" in line and line["config"] in part.configs)
                 and not ("krohn-results" in line and before)
@@ -150,7 +137,7 @@ class Store:
             except FileExistsError:
                 continue
             break
-        self._parts[self._own] = _Part()
+        self._parts[self._own] = Part()
         assert self._file is not None
         return self._file
 
@@ -185,10 +172,10 @@ class Store:
         """Reads what was added to the files since."""
         if not self.path.is_dir():
             if not self._parts:
-                self._take(self.path, self._parts.setdefault(self.path, _Part()))
+                self._take(self.path, self._parts.setdefault(self.path, Part()))
             return
         for path in sorted(self.path.glob(f"*{ENDING}")):
-            part = self._parts.setdefault(path, _Part())
+            part = self._parts.setdefault(path, Part())
             try:
                 grown = path.stat().st_size > part.seen
             except OSError as error:
@@ -198,15 +185,15 @@ class Store:
             if grown:
                 self._take(path, part)
 
-    def _take(self, path: Path, part: _Part) -> None:
+    def _take(self, path: Path, part: Part) -> None:
         records: list[Record] = []
         members: list[Member] = []
-        data = _bytes_of(path)[part.seen :]
+        data = bytes_of(path)[part.seen :]
         if path != self.path:  # its writer was killed in the last line, or is writing it now
             data = data[: data.rfind(b"\n") + 1]
             if not part.lines and not data.startswith(HEADER):
                 return  # JSON lines of another kind, or none yet
-        _parse(path, data, part, records, members)
+        parse(path, data, part, records, members)
         part.seen += len(data)
         for record in records:
             known = self._records.setdefault(record.run_id, {})
@@ -216,54 +203,7 @@ class Store:
             known[record.replicate] = kept
             if conflict is not None:
                 self.conflicts.append(conflict)
-        self._members |= {_place(member): member for member in members}
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        return read_bytes(path)
-    except KrohnError as error:
-        raise InvalidFile(f"results must be a readable text file; {path}: {error}") from error
-
-
-def _parse(path: Path, data: bytes, part: _Part, records: list[Record], members: list[Member]) -> None:
-    """Reads whole lines; an error names file and line."""
-    try:
-        lines = data.decode("utf-8").removesuffix("\n").split("\n")
-    except UnicodeDecodeError as error:
-        raise InvalidFile(f"results must be a readable text file; {path}: {error}") from error
-    for line in lines if data else ():
-        part.lines += 1
-        try:
-            value = parse_json(line)
-            canonical(value).encode()  # a lone surrogate such as "\\ud800" cannot be stored
-            _read(value, part, records, members)
-        except (ValueError, KeyError, TypeError, AttributeError, KrohnError) as error:
-            raise InvalidFile(
-                f"each line must be a record as `krohn results export` writes it; {path}, line {part.lines}: "
-                f"{error if isinstance(error, KrohnError) else f'{type(error).__name__} {error}'}"
-            ) from error
-
-
-def _read(line: Any, part: _Part, records: list[Record], members: list[Member]) -> None:
-    match line:
-        case {"krohn-results": int(version)}:
-            if version > FORMAT_VERSION:
-                raise InvalidFile(f"format {version} was written by a newer krohn: update krohn to read it")
-        case {"environment": str(name), "value": dict(value)}:
-            part.environments[name] = value
-        case {"config": str(name), "value": dict(value)}:
-            part.configs[name] = value
-        case {"member": dict(value)}:
-            members.append(Member(**value))
-        case {"result": dict(value)}:
-            config, environment = part.configs[value["run_id"]], part.environments[value["environment"]]
-            records.append(Record(**(value | {"config": config, "environment": environment})))
-        case _:
-            raise InvalidFile("the line is of an unknown kind")
-
-
-# Results as text that can be committed: JSON lines in one fixed order.
+        self._members |= {place_of(member): member for member in members}
 
 
 def export_text(store: Store, path: Path, *, experiment: str | None = None, scale: str | None = None) -> int:
@@ -279,23 +219,5 @@ def export_text(store: Store, path: Path, *, experiment: str | None = None, scal
         what = " ".join(filter(None, [experiment, scale])) or "anything"
         raise InvalidInput(f"there must be records to export; {store.path} has none of {what}")
     check_output(path, path.suffix)
-    write_text(path, "".join(canonical(line) + "\n" for line in _lines(records, members)))
+    write_text(path, "".join(canonical(line) + "\n" for line in lines_of(records, members)))
     return len(records)
-
-
-def _lines(records: Iterable[Record], members: Iterable[Member]) -> Iterator[dict[str, Any]]:
-    rows = sorted(records, key=lambda record: record.key)
-    yield {"krohn-results": FORMAT_VERSION}
-    for name, environment in sorted({digest(row.environment): row.environment for row in rows}.items()):
-        yield {"environment": name, "value": environment}
-    for run_id, config in sorted({row.run_id: row.config for row in rows}.items()):
-        yield {"config": run_id, "value": config}
-    for member in sorted(members, key=_place):
-        yield {"member": asdict(member)}
-    for row in rows:
-        fields_of = {item.name: getattr(row, item.name) for item in fields(row) if item.name != "config"}
-        yield {"result": fields_of | {"environment": digest(row.environment)}}
-
-
-def _place(member: Member) -> tuple[str, str, str, str]:
-    return member.experiment, member.scale, member.run_id, canonical(dict(member.label))

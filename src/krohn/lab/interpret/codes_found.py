@@ -7,9 +7,9 @@ import torch
 
 from krohn.check.files.folders import trained_net
 from krohn.lab.models.architectures.looped import Looped
-from krohn.lab.provable.coded import prove_net
 from krohn.lab.provable.coded_run import coded_networks
 from krohn.lab.training.trained_network import TrainedNetwork
+from krohn.proving.looped import prove_net
 
 LEAST = 0.8
 """Share of the letters that must be right for codes to be looked for: else a search only fills memory."""

@@ -22,10 +22,13 @@ from krohn.lab.tasks.many import Learned, task_of
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.device import choose_precision, environment
 from krohn.lab.training.directory import RunDirectory
+from krohn.lab.training.interval import Interval
+from krohn.lab.training.learning_rates import Plateau
 from krohn.lab.training.metrics import HeldOut, History, Scores, trained_steps
 from krohn.lab.training.progress import Progress
 from krohn.lab.training.sections import tokens_read
-from krohn.lab.training.state import Interval, Plateau, Slots, TrainState
+from krohn.lab.training.slots import Slots
+from krohn.lab.training.state import TrainState
 from krohn.lab.training.step import Stepper
 from krohn.lab.training.teaching import JUDGED, Teaching, has_learned
 

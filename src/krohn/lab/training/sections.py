@@ -103,15 +103,12 @@ class OptimizerConfig:
         return [message for message, holds in checks.items() if not holds]
 
 
-# Successive halving: replicates differ by luck, and the worse half is dropped repeatedly.
-#
-# Early accuracy predicts which replicates will solve a task. A search for one solution can start many
-# replicates and finish few, at the cost of a few (Jamieson and Talwalkar, 2016).
-
-
 @dataclass(frozen=True, kw_only=True)
 class HalvingConfig:
-    """When replicates are given up.
+    """Successive halving: when the worse half of the replicates is given up.
+
+    Replicates differ by luck, and early accuracy predicts which will solve a task. A search for one solution
+    can start many and finish few, at the cost of a few (Jamieson and Talwalkar, 2016).
 
     Attributes:
         every: period in steps for giving up the worse half of those in training, at the first evaluation due.
@@ -139,18 +136,15 @@ class HalvingConfig:
         return sorted(ranked[max(self.least, (len(ranked) + 1) // 2) :])
 
 
-# Curriculum: the loss covers the solved prefix and some positions more, not the whole word.
-#
-# Networks learn long words from the left. Positions far beyond the solved prefix carry no signal yet: they
-# add noise to the gradient and cost as much as the others.
-
-
 _SHORTEST = 16  # tokens; lengths double from here, so that few step graphs are ever prepared
 
 
 @dataclass(frozen=True, kw_only=True)
 class CurriculumConfig:
-    """How the window grows with the solved prefix.
+    """The loss covers a window, the solved prefix and some positions more, instead of the whole word.
+
+    Networks learn long words from the left. Positions far from the solved prefix carry no signal yet: they
+    add noise to the gradient and cost as much as the others.
 
     Attributes:
         start: window before the first evaluation, and its minimum at any time, in positions.
@@ -193,12 +187,9 @@ def tokens_read(window: int, num_tokens: int) -> int:
     return min(length, num_tokens)
 
 
-# Hints: what a network must know after a block, asked by heads of their own.
-
-
 @dataclass(frozen=True, kw_only=True)
 class TeachConfig:
-    """Hints after blocks; see ``krohn.lab.tasks.lessons``.
+    """Hints: what a network must know after a block, read by heads of their own (``lab.tasks.lessons``).
 
     Attributes:
         hints: ``doubling``: after block l the product of the last 2^l letters; a part of them, as
@@ -248,9 +239,6 @@ class TeachConfig:
 _PLACE = "([0-9]{1,3}=)?[0-9]{1,7}"
 
 
-# Parsing from plain values, as given by a file or the command line.
-
-
 SECTIONS: dict[str, type[Any]] = {
     "task": TaskConfig,
     "optimizer": OptimizerConfig,
@@ -262,7 +250,7 @@ SECTIONS: dict[str, type[Any]] = {
 
 
 def read_section(name: str, given: Any) -> Any:
-    """A section from its named settings; a missing or unknown key is refused by name."""
+    """A section from plain values, of a file or the command line; a wrong key is refused by name."""
     if not isinstance(given, Mapping):
         raise InvalidInput(f"{name} must be an object of named settings; got {shown(given)}")
     section = SECTIONS[name]
