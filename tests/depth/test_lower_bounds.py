@@ -139,6 +139,20 @@ def test_lengths_are_excluded_exactly_where_the_theorems_inequality_fails(size: 
         assert all(allows(length) for length in np.linspace(1, beyond, 300).astype(int).tolist())
 
 
+def test_a_letter_that_a_number_cannot_name_takes_more_bits() -> None:
+    """A's notes name letters: with 2 bits of precision and 100 letters, of 7 bits, 5 more for each number."""
+    size, states = LayerSize(2, 3, 2), 4
+    scheme = BlockScheme((), 3, (0,), ((0,), (1,)), (0, 1))
+
+    def allows(length: int) -> bool:
+        notes = states * 100 * size.heads * (size.head_dim + 2)
+        return (length - (states - 1)) // 3 <= notes * (size.bits + length.bit_length() + 3 + 5)
+
+    longest = scheme.beyond(size, 100, states)
+    assert allows(longest)
+    assert not allows(longest + 1)
+
+
 @pytest.mark.parametrize("name", ["C2xGrid4", "Grid4x4", "D6xC2", "S5", "A5"])
 def test_products_and_large_groups_have_the_schemes_of_what_two_letters_reach(name: str) -> None:
     automaton = zoo(name)
