@@ -34,6 +34,7 @@ KINDS = {
     "a GPT-2 of others, word by word": ("transformer.words",),
     "recurrent networks, trained LSTMs and GRUs": ("recurrent.rules",),
     "one block in loops": ("looped.rules",),
+    "a module of others, by its graph": ("graph.proof",),
 }
 """For each kind of claim what is loaded beside the program, on use."""
 SAMPLE = 25_000_000

@@ -30,8 +30,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """C24 counts up to 16 letters; in bfloat16 it is wrong."""
     base = tmp_path_factory.mktemp("asked")
     krohn.save(krohn.compile("C24", length=16), base / "net")
-    krohn.verify(base / "net", second_opinion=False).save(base / "all.json")
-    krohn.verify(base / "net", length=5, second_opinion=False).save(base / "short.json")
+    krohn.verify(base / "net", "float64", second_opinion=False).save(base / "all.json")
+    krohn.verify(base / "net", "float64", length=5, second_opinion=False).save(base / "short.json")
     return base
 
 

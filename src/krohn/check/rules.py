@@ -184,7 +184,7 @@ def longest(net: Net) -> int | None:
 
 
 def _transformer(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
-    from krohn.check.transformer.checker import WORK, check
+    from krohn.check.transformer.checker import SCAN_WORK, check
 
     require(claim.up_to is not None, "a Transformer has positions for words up to a length, not for all")
     require(claim.order == ANY, "these rules hold for any order of sums; the claim must say so")
@@ -192,7 +192,7 @@ def _transformer(net: Net, claim: Claim, witness: object, work: float | None) ->
     # where scores can overflow.
     require(net.kind == COMPILED or claim.dtype not in HALF, WIDE_ONLY)
     network, automaton = transformer_of(net, claim.automaton)
-    return check(network, automaton, claim.dtype, claim.up_to or 0, witness, work or WORK)
+    return check(network, automaton, claim.dtype, claim.up_to or 0, witness, work or SCAN_WORK)
 
 
 def transformer_of(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
@@ -232,9 +232,9 @@ def _recurrent(name: str) -> RuleSet:
         return assumed(net, claim)
 
     def prove(net: Net, claim: Claim, witness: object, work: float | None) -> Verdict:
-        from krohn.check.recurrent.rules import RULES
+        from krohn.check.recurrent.rules import PROOFS
 
-        return RULES[name](net, claim, witness, work)
+        return PROOFS[name](net, claim, witness, work)
 
     version = 2 if name == "closure" else 1  # since 2 the claim has the size of a chunk
     return RuleSet(version, (RECURRENT, TRAINED) if name == "boxes" else (RECURRENT,), assumptions, prove)

@@ -21,7 +21,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import UNITS, Budget
 from krohn.cascade.congruences import Partition, congruences, principal_congruences, subdirect_parts
 from krohn.check.looped.block import EPSILON, cost_of
-from krohn.check.looped.rules import KIND, MOST, WORK
+from krohn.check.looped.rules import KIND, LOOPED_WORK, MOST
 from krohn.errors import LimitExceeded, Unsupported
 
 Floats = npt.NDArray[np.float32]
@@ -126,7 +126,7 @@ def looped(automaton: Semiautomaton) -> dict[str, Floats]:
     dim = 2 * channels + automaton.num_states
     units = sum(size**3 for size in maps.blocks) + dim
     pairs = float(count * count + automaton.num_letters * (automaton.num_letters + 1))
-    if cost_of(dim, units, count, pairs) + 8 * pairs * (automaton.num_states + 1) > WORK:
+    if cost_of(dim, units, count, pairs) + 8 * pairs * (automaton.num_states + 1) > LOOPED_WORK:
         raise Unsupported(
             f"a looped block for {automaton.name or 'this automaton'} needs {count:,} codes of {dim:,} "
             f"numbers and {units:,} units, more than the checker evaluates for all pairs: {INSTEAD}"

@@ -32,7 +32,7 @@ NO_UNIT = 1 / 1e300
 """The unit of numbers without a known one: smaller than every positive float32."""
 CALL, ENTRY = 3e5, 50
 """Work of an operation on arrays, however small, and of each entry; a unit is one or two nanoseconds."""
-MAX_STEPS = 2_000
+MAX_RECORDED = 2_000
 """Most distinct steps of a memory that are recorded."""
 
 
@@ -55,7 +55,7 @@ class Notes:
             whole = beside(rows)
             self.exact &= bool(whole.known.all())
             known = self.steps.setdefault(name, {})
-            if len(known) <= MAX_STEPS:
+            if len(known) <= MAX_RECORDED:
                 known.update((row.tobytes(), row) for row in distinct(whole.lo + 0.0)[0])
         top, unit = self.sizes.get(name, (0.0, np.inf))
         units = lowest_bit(memory.lo).min(initial=np.inf)

@@ -28,12 +28,12 @@ from krohn.check.ground import afford
 from krohn.errors import InvalidFile, LimitExceeded, need
 
 MAX_BYTES = 64_000_000
-MAX_ENTRIES = 3_500_000
+MAX_ITEMS = 3_500_000
 """Items of lists and objects in a JSON file; one takes at most about 230 bytes of memory."""
 MAX_TENSORS = 1 << 31
 MAX_HEADER = 1 << 23
 """Bytes of the header of a tensor file: about 80,000 tensors."""
-HELD = 25
+BYTES_HELD = 25
 """Bytes that a byte of numbers may take: as float64, once more as the claim's type holds them, and beside."""
 MAX_AXES = 4
 KINDS: dict[str, npt.DTypeLike] = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "BF16": "<u2"}
@@ -86,8 +86,8 @@ def parse_json(text: str | bytes) -> Any:
         if sys.getsizeof(decoded) > 2 * MAX_BYTES:  # one character beyond 16 bits makes all of them wide
             raise InvalidFile(f"JSON must take at most {2 * MAX_BYTES:,} bytes of memory; it takes more")
         # Before parsing: there are at most as many values as commas and opening brackets, and one.
-        if sum(map(decoded.count, ",[{")) > MAX_ENTRIES:
-            raise InvalidFile(f"JSON must list at most {MAX_ENTRIES:,} items; it lists more")
+        if sum(map(decoded.count, ",[{")) > MAX_ITEMS:
+            raise InvalidFile(f"JSON must list at most {MAX_ITEMS:,} items; it lists more")
         return json.loads(decoded, object_pairs_hook=_once, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError as error:
         raise InvalidFile("JSON must not be nested this deeply") from error
@@ -119,7 +119,7 @@ def sizes_of(stream: IO[bytes], path: str | Path, limit: int = MAX_TENSORS) -> t
     if total > limit:
         raise LimitExceeded(f"{short(path)} must have at most {limit:,} bytes; it has more")
     if _has_holes(stream):
-        afford(total, f"{short(path)}, a file with holes,", HELD)
+        afford(total, f"{short(path)}, a file with holes,", BYTES_HELD)
     size = int.from_bytes(stream.read(8), "little")
     _need(0 < size <= total - 8, path, "it must begin with the size of its header")
     _need(size <= MAX_HEADER, path, f"its header must have at most {MAX_HEADER:,} bytes")

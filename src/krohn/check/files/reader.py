@@ -524,7 +524,7 @@ def _attention(payload: Payload) -> Attention:
     require(isinstance(heads, list) and isinstance(pairs, list), "witness: heads")
     compared = tuple(Pair(*(_whole(pair, key, 0, len(heads) - 1) for key in PAIR)) for pair in pairs)
     require(all(pair.first != pair.second for pair in compared), "witness: a pair of one head")
-    return Attention(_lift(payload), tuple(_one_of(RULES, head) for head in heads), compared)
+    return Attention(_lift(payload), tuple(_one_of(HEAD_RULES, head) for head in heads), compared)
 
 
 def _groups(payload: Payload) -> tuple[Integers, Integers]:
@@ -572,7 +572,7 @@ def _tabulate(payload: Payload) -> Tabulate:
 
 
 PAIR = ("first", "second")
-RULES: dict[str, Callable[[Payload], Rule]] = {
+HEAD_RULES: dict[str, Callable[[Payload], Rule]] = {
     "silent": lambda payload: Silent(),
     "sum": _sum,
     "back": _back,

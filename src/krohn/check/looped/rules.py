@@ -33,7 +33,8 @@ from krohn.check.ground import Flags, Integers, Refused, Verdict, Work, require
 from krohn.check.looped.block import CodedBlock, Found, Tables
 
 KIND = "looped"
-WORK = 2e11
+LOOPED_WORK = 2e11
+"""Entries of arrays in a proof."""
 DTYPE = "float32"
 MOST = 8192
 """Pairs of a code and a map."""
@@ -81,7 +82,7 @@ def prove(net: Net, claim: Claim, witness: object, work: float | None) -> Verdic
     require(claim.up_to is None, "codes are about words of every length")
     require(claim.order == ANY, "codes hold for any order of sums; the claim must say so")
     require(claim.dtype == DTYPE, f"codes are proved in {DTYPE}")
-    budget = Work(work or WORK)
+    budget = Work(work or LOOPED_WORK)
     tables = block_of(net, claim).tables(budget)
     found = meaning(tables, claim.automaton, windows=WINDOWS in claim.assumptions, budget=budget)
     return Verdict(True, found.margin, "")

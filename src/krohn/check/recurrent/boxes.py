@@ -39,10 +39,11 @@ from krohn.check.ground import (
 from krohn.check.recurrent.cells import Gated, GruCell, LstmCell
 from krohn.errors import need
 
-LARGEST = 1e12
-"""Sides of boxes must be smaller."""
+FARTHEST = 1e12
+"""Sides of boxes must be smaller: their sums and products are then far from the end of float32."""
 MAX_BOXES = 4096
-CELLS: dict[str, type[Gated]] = {"lstm": LstmCell, "gru": GruCell}
+"""Every box is compared with the image of every other under each letter."""
+GATED: dict[str, type[Gated]] = {"lstm": LstmCell, "gru": GruCell}
 SIDES = {"f2": "<f2", "f4": "<f4", "f8": "<f8"}
 """Float types in which sides are stored; boxes are rounded outwards to them."""
 
@@ -104,7 +105,7 @@ def build_gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int
 
     Padding must be 0: a row is multiplied by 0, and 0 times infinity is NaN; a column is not an answer.
     """
-    need(kind in CELLS, f"boxes are for {' and '.join(CELLS)} networks")
+    need(kind in GATED, f"boxes are for {' and '.join(GATED)} networks")
     # How many outputs there are is what the claim says: any further column is 0, or the run is refused.
     used = dict(tensors)
     rows, columns = slice(letters), slice(states)
@@ -113,7 +114,7 @@ def build_gated(kind: str, tensors: Mapping[str, npt.NDArray[Any]], letters: int
         need(name in used and used[name].ndim == len(part) + (name == "wte"), f"the cell must have {name}")
         used[name] = used[name][part]
         need(np.count_nonzero(tensors[name]) == np.count_nonzero(used[name]), f"padding of {name} must be 0")
-    return CELLS[kind](used)
+    return GATED[kind](used)
 
 
 def check(cell: BoxCell, boxes: Boxes, automaton: Automaton) -> Verdict:
@@ -163,7 +164,7 @@ def require_well_formed(cell: BoxCell, boxes: Boxes, automaton: Automaton) -> No
     require(fits, f"boxes must have {cell.size} sides each, and there must be one at least")
     fits = follower.shape == (count, letters)
     require(fits, f"every box must name a follower for each of {letters} letters")
-    moderate = (np.abs(low) <= LARGEST) & (np.abs(high) <= LARGEST)
+    moderate = (np.abs(low) <= FARTHEST) & (np.abs(high) <= FARTHEST)
     require(moderate, "sides of boxes must be numbers of moderate size")
     require(low <= high, "no box may be empty")
     fits = ((state >= 0) & (state < states)).all() and state[0] == automaton.start

@@ -14,7 +14,7 @@ order, needs more bits than float32 has.
 import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.arithmetic.sums import CALL, ENTRY, MAX_STEPS, Notes
+from krohn.check.arithmetic.sums import CALL, ENTRY, MAX_RECORDED, Notes
 from krohn.check.claim import CHUNK
 from krohn.check.ground import Array, Work, ample, lowest_bit
 from krohn.check.recurrent.cells import Cell
@@ -26,7 +26,7 @@ MEMORY = FORMATS["float32"].inner
 
 def same_in_chunks(cell: Cell, notes: Notes, budget: Work) -> bool:
     """Whether both forms agree, given the notes of a search that has closed."""
-    if not notes.exact or any(len(rows) > MAX_STEPS for rows in notes.steps.values()):
+    if not notes.exact or any(len(rows) > MAX_RECORDED for rows in notes.steps.values()):
         return False
     if isinstance(cell, DiagonalStack):
         return all(

@@ -22,13 +22,14 @@ from krohn.check.files.reader import Automaton
 from krohn.check.ground import Array, Integers, Real, Work, point, require
 from krohn.check.recurrent.cells import Cell, Stage
 
-WORK, WORK_PER_NUMBER = 8e9, 1e4
+CLOSURE_WORK, WORK_PER_NUMBER = 8e9, 1e4
 """Work of a proof, and what each number of the network adds to it; a unit is one or two nanoseconds."""
 ROW = 5e3
 """Work of a pair of a state and a box that is looked up."""
 MAX_HELD = 3e8
 """Most bytes in the boxes that a layer reaches or outputs."""
 MAX_PAIRS = 50_000
+"""Most pairs of a state and a box that a layer may reach."""
 MAX_LEVELS = 2_000
 """Longest words, in letters, in the search of a layer."""
 UNKNOWN = -1
@@ -58,7 +59,7 @@ class Closure:
 
 def budget_for(cell: Cell, work: float | None = None) -> Work:
     """The work that a proof about this cell may take, unless it is given."""
-    return Work(work or WORK + WORK_PER_NUMBER * cell.num_parameters)
+    return Work(work or CLOSURE_WORK + WORK_PER_NUMBER * cell.num_parameters)
 
 
 def close(

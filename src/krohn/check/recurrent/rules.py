@@ -109,4 +109,4 @@ def boxes_rules(net: Net, claim: Claim, witness: object, work: float | None) -> 
     return check(BoxCell(cell, claim.dtype, budget_for(cell, work)), boxes, claim.automaton)
 
 
-RULES = {"closure": closure_rules, "balls": balls_rules, "boxes": boxes_rules}
+PROOFS = {"closure": closure_rules, "balls": balls_rules, "boxes": boxes_rules}

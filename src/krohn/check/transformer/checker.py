@@ -77,7 +77,7 @@ SUMMED = 20
 """Arrays of a number per position and channel that the embedding holds at once: 14 were measured, 19 in half
 types.
 """
-WORK, LAYERED_WORK, EMBEDDED, STEP = 2e10, 1.6e9, 25, 5e5
+SCAN_WORK, LAYERED_WORK, EMBEDDED, STEP = 2e10, 1.6e9, 25, 5e5
 """Budgets of a proof, in array entries. The cost of a scan depends on the network; that of a layer-by-layer
 proof on the witness, which is not trusted: at most about twenty seconds of CPU time.
 """
@@ -89,7 +89,7 @@ def check(
     dtype: str,
     length: int,
     witness: object,
-    work: float = WORK,
+    work: float = SCAN_WORK,
     note: Note = unheard,
 ) -> Verdict:
     """Whether the witness proves the network right; it is JSON data, as a certificate file holds it."""
@@ -110,7 +110,7 @@ def margin_of(
     dtype: str,
     length: int,
     witness: Witness,
-    work: float = WORK,
+    work: float = SCAN_WORK,
     note: Note = unheard,
 ) -> float:
     """The certified logit margin; raises ``Refused``."""
@@ -227,7 +227,10 @@ def follow_step(
         return attend(setting, moment, network.layers[at], step), done + 1
 
 
-LARGEST, READINGS = 64, 64
+LARGEST_CODE, READINGS = 64, 64
+"""The largest integer of a code that a clock can tell, and the most readings of the clock: a class for each
+letter at each reading has a box of its own, so more of them cost more and prove nothing else.
+"""
 
 
 def readings_of(along: Array) -> tuple[Flags, Integers, Integers]:
@@ -239,7 +242,7 @@ def readings_of(along: Array) -> tuple[Flags, Integers, Integers]:
     repeats = np.zeros(along.shape[1], dtype=bool)
     early, period = 0, 1
     varies, whole = (along != along[:1]).any(axis=0), (along == np.rint(along)).all(axis=0)
-    channels = np.flatnonzero(varies & whole & (np.abs(along).max(axis=0) <= LARGEST))
+    channels = np.flatnonzero(varies & whole & (np.abs(along).max(axis=0) <= LARGEST_CODE))
     for channel, *own in zip(channels.tolist(), *_rhythms(along[:, channels]), strict=True):
         if max(early, own[0]) + int(np.lcm(period, own[1])) <= READINGS:
             repeats[channel] = True

@@ -28,7 +28,8 @@ from krohn.check.ground import (
 )
 from krohn.check.transformer.stream import Lifted, Moment, Setting
 
-BLOCK = 1 << 18
+SCORES_AT_ONCE = 1 << 18
+"""Scores that are bounded together, and numbers added over positions: 2 MB each."""
 HELD = 60.0
 """Work of a number in an array of all classes at all positions: this bounds memory."""
 CELL = 1000.0
@@ -140,7 +141,7 @@ class Look:
         groups, width = self.keys.lo.shape[0], self.keys.lo.shape[2]
         pads = self.pad_keys.reshape(1, self.tau, width).spread(groups, self.tau, width)
         keys = join([pads, self.keys], axis=1)
-        rows = max(1, BLOCK // (groups * (self.tau + self.length)))
+        rows = max(1, SCORES_AT_ONCE // (groups * (self.tau + self.length)))
         for first in range(0, self.length, rows):
             part = slice(first, min(first + rows, self.length))
             reach = self.tau + part.stop
@@ -278,7 +279,7 @@ def add_up(look: Look, rule: Sum, output: Array) -> Box:
 
 def _each(weight: Real, added: Real, worth: Real) -> Real:
     """[t, channel]: weight[t] · added − worth, over all classes; letters in blocks, which bounds memory."""
-    rows, shape = max(1, BLOCK // max(1, added.lo.size)), (1, *added.lo.shape)
+    rows, shape = max(1, SCORES_AT_ONCE // max(1, added.lo.size)), (1, *added.lo.shape)
     parts = (weight[first : first + rows].reshape(-1, 1, 1) for first in range(0, len(weight), rows))
     return join([(part * added.reshape(*shape) - worth.reshape(*shape)).over(1) for part in parts])
 

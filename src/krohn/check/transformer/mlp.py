@@ -239,7 +239,11 @@ def diagonal(radius: Array) -> Array:
 
 
 MOST_HELD, MOST_ENTERED = 1 << 22, 1 << 24
-BLOCK = 1 << 20
+"""Entries of the largest form of one row, and of the form of its inputs; more is refused. In float64 they are
+34 and 134 MB, of which a few copies are made.
+"""
+FORMS_AT_ONCE = 1 << 20
+"""Entries of forms that are run together: 8 MB, so that their copies stay near the processor."""
 Mlp = tuple[Layer, Norm]
 """A layer, whose heads are left out here, and what its LayerNorm does."""
 
@@ -387,7 +391,7 @@ def run_strand(setting: Setting, strand: Strand, box: Real, grain: Array | float
     boxes, back = distinct(np.concatenate([box.lo, box.hi], axis=1))
     half, (held, _), run = box.lo.shape[1], strand.entries, Forms(setting, strand.norm, strand.place)
     require(held <= MOST_HELD, "a hidden layer is too wide for this check", "use fewer units")
-    parts, rows = [], max(1, BLOCK // max(held, entered(box)))
+    parts, rows = [], max(1, FORMS_AT_ONCE // max(held, entered(box)))
     for start in range(0, max(len(boxes), 1), rows):
         part, left = boxes[start : start + rows], setting.budget.left
         form = entering(Real(part[:, :half], part[:, half:]), grain)
@@ -495,7 +499,8 @@ class Block:
         return run_strand(self.setting, strand, inputs)
 
 
-CELLS = 1 << 22
+LEADS_AT_ONCE = 1 << 22
+"""Entries of the forms whose logits are compared together: 34 MB."""
 TINY = 1 / 1024
 """If errors are below this share of the largest logit, the weights are at fault, not rounding."""
 
@@ -513,8 +518,8 @@ def decode(setting: Setting, moment: Moment, network: Network) -> tuple[Integers
     setting.budget.spend(float(len(rows)) * network.readout.size, "logits")
     held = max(network.readout.size, entered(rows), 1)
     parts = [
-        _leads(setting, network, rows[first : first + max(1, CELLS // held)], norm)
-        for first in range(0, len(rows), max(1, CELLS // held))
+        _leads(setting, network, rows[first : first + max(1, LEADS_AT_ONCE // held)], norm)
+        for first in range(0, len(rows), max(1, LEADS_AT_ONCE // held))
     ]
     states, others, margins, ideal, sizes = (np.concatenate(found) for found in zip(*parts, strict=True))
     worst, bad = int(margins.argmin()), ~(margins > 0)

@@ -34,6 +34,7 @@ from krohn.check.transformer.mlp import (
 from krohn.check.transformer.stream import Moment, Setting, after_heads, bound_padding, finite_mlp
 
 MAX_HELD = 1 << 24
+"""Numbers in the rows of the read-out, one for each pair of a map and a state: 134 MB for each side."""
 Held = dict[int, tuple[int, int]]
 """Columns that hold a map: its window (0 ends here, 1 is the one before it, ...) and its point."""
 

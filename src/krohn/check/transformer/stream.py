@@ -41,7 +41,7 @@ from krohn.check.ground import (
     total_of,
 )
 
-LARGEST = 2.0**50
+MAX_COUNT = 2.0**50
 """Upper bound on counters: integers up to it stay exact in every operation."""
 
 
@@ -101,7 +101,7 @@ class Machine:
             least, low = np.minimum(least, after.min(axis=0)), np.full_like(low, np.inf)
             low[flat[order[first]]] = np.minimum.reduceat(after[order], first)
         least, most = least[:count], -least[count:]
-        require((least > -LARGEST) & (most < LARGEST), "witness: a counter is too large")
+        require((least > -MAX_COUNT) & (most < MAX_COUNT), "witness: a counter is too large")
         return least.astype(np.int64), most.astype(np.int64)
 
 
@@ -236,7 +236,7 @@ def merge(moment: Moment, step: Merge) -> Moment:
     fits = (states.shape, classes.shape) == ((len(old.follow),), (moment.classes,))
     fits = fits and turn.shape == (step.wide.shape[1], len(moment.low)) and len(step.wide) == len(moment.wide)
     require(fits and states[0] == 0, "witness: merge")
-    require(np.abs(old.steps).astype(np.float64) @ np.abs(turn).T < LARGEST, "witness: a step is too large")
+    require(np.abs(old.steps).astype(np.float64) @ np.abs(turn).T < MAX_COUNT, "witness: a step is too large")
     live, count = live_states(old.follow, moment.length), int(states.max()) + 1
     own, moved = np.flatnonzero(live), old.steps @ turn.T
     shape = (count, old.follow.shape[1])
@@ -262,6 +262,7 @@ def recount(moment: Moment, budget: Work) -> Moment:
 
 
 MOST_VALUES = 1 << 24
+"""Values of a counter that are listed, with their folds: 134 MB for each array of them."""
 NOTHING = -(1 << 50)
 """The fold of a state after the last letter: it reads no letter, so its fold is unconstrained."""
 

@@ -32,7 +32,7 @@ from krohn.check.transformer.running_error import Running
 from krohn.check.transformer.stream import after_heads, after_mlp, logits
 from krohn.errors import need
 
-BLOCK, HEAD = 2e7, 3e6
+BLOCK_CALLS, HEAD_CALLS = 2e7, 3e6
 """Multiplications that a block costs besides its own, and a head for each position that it sees."""
 FROM_OLDER = frozenset({"_name_or_path", "gradient_checkpointing", "_attn_implementation_autoset"})
 """Fields of earlier versions of ``transformers`` that change no answer."""
@@ -131,7 +131,7 @@ def cost(network: Network, place: int, words: int) -> float:
     """Multiplications for so many words at a position, run at once."""
     d, blocks, size = len(network.readout), len(network.layers), size_of(network)
     heads = sum(len(layer.heads) for layer in network.layers)
-    calls = BLOCK * blocks + HEAD * heads * (place + 1)  # operations on arrays, however small
+    calls = BLOCK_CALLS * blocks + HEAD_CALLS * heads * (place + 1)  # operations on arrays, however small
     return calls + float(words * (place + 1) * (2 * size * d + blocks**2 * (place + 1) * d**3))
 
 

@@ -16,7 +16,7 @@ import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.files import write_json
-from krohn.check.recurrent.boxes import CELLS, MAX_BOXES
+from krohn.check.recurrent.boxes import GATED, MAX_BOXES
 from krohn.errors import Unsupported
 from krohn.lab import random_streams
 from krohn.lab.models.architectures.looped import LoopedConfig
@@ -84,9 +84,9 @@ def provable_reasons(config: RunConfig, automaton: Semiautomaton) -> list[str]:
         return _coded_reasons(config, config.model)
     boxes = contexts(checkable_table(automaton))
     hidden = getattr(config.model, "hidden", 0)
-    units = code_of(automaton, boxes).shape[1] if boxes is not None and kind in CELLS else 0
+    units = code_of(automaton, boxes).shape[1] if boxes is not None and kind in GATED else 0
     reasons = {
-        f"--provable needs --model {', '.join(CELLS)} or looped; got {kind}": kind not in CELLS,
+        f"--provable needs --model {', '.join(GATED)} or looped; got {kind}": kind not in GATED,
         "--provable needs words of letters alone: leave out --scratchpad and --bos": task.scratchpad
         or task.bos,
         "--provable needs --target state": task.target != "state",

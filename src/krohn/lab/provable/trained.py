@@ -20,7 +20,7 @@ from krohn.check.claim import Claim
 from krohn.check.files.folders import Net
 from krohn.check.ground import Refused, Verdict, require
 from krohn.check.recurrent.boxes import (
-    CELLS,
+    GATED,
     SIDES,
     BoxCell,
     Boxes,
@@ -103,7 +103,7 @@ class BoxProof:
 def provable(trained: TrainedNetwork) -> bool:
     """Whether a proof can be attempted: a cell that reads letters from the zero state."""
     config = trained.task.config
-    return kind_of(trained) in CELLS and not config.scratchpad and not config.bos
+    return kind_of(trained) in GATED and not config.scratchpad and not config.bos
 
 
 def tensors_of(trained: TrainedNetwork) -> dict[str, npt.NDArray[np.float32]]:

@@ -32,7 +32,7 @@ from krohn.check.files.reader import (
     stored,
 )
 from krohn.check.ground import Array, Flags, Integers, Real, Work, inside, require
-from krohn.check.transformer.checker import WORK, embed, follow_step
+from krohn.check.transformer.checker import SCAN_WORK, embed, follow_step
 from krohn.check.transformer.head_rules import entered
 from krohn.check.transformer.mlp import Block, Strand, decode, simulate, tabulate
 from krohn.check.transformer.order import AT, order_after
@@ -103,7 +103,7 @@ def walk_through(walk: "WitnessWalk", *, choices: bool = True) -> None:
 
 def read_off(walk: "WitnessWalk", table: Automaton, length: int) -> None:
     """The end of a proof: every class decodes, and the machine agrees with the automaton."""
-    setting = replace(walk.setting, budget=Work(WORK))
+    setting = replace(walk.setting, budget=Work(SCAN_WORK))
     with np.errstate(all="ignore"), inside("read-out", len(walk.network.layers) + 1):
         states, _ = decode(setting, walk.moment, walk.network)
         simulate(setting, walk.moment.machine, states, table, length)
