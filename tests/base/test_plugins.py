@@ -90,7 +90,7 @@ def test_a_construction_of_another_package_is_asked(tmp_path: Path) -> None:
     install(tmp_path, ENTRIES)
     script = (
         "from krohn.automata.zoo import as_automaton\n"
-        "from krohn.construct.compiling import ADDED, proposals\n"
+        "from krohn.construct.sources import ADDED, proposals\n"
         "from krohn.construct.request import Request\n"
         "request = Request(automaton=as_automaton('C2'), length=4)\n"
         "assert proposals(request, request.budget())\n"

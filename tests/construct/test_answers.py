@@ -8,8 +8,8 @@ import krohn
 from construct.small_automata import hard_words
 from every import every
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.compiling import proposals
 from krohn.construct.request import Request
+from krohn.construct.sources import proposals
 from krohn.errors import Unsupported
 from krohn.functions import simulate
 from unproved import compile

@@ -14,8 +14,9 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.base.portable import Budget
-from krohn.construct.compiling import cost, proposals
+from krohn.construct.compiling import cost
 from krohn.construct.request import CHOICES, Objective, Proposal, ProposalSource, Request
+from krohn.construct.sources import proposals
 from krohn.errors import InvalidInput, LimitExceeded, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.lowering.assembly import lowers_again

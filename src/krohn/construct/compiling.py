@@ -1,12 +1,12 @@
 """``krohn.compile``: from an automaton to a network with explicit weights, of the requested architecture.
 
 Constructions propose Transformers, and the checker decides. ``candidates`` is the pipeline: plans of the
-automaton, programs that say what the layers do, matrices, and their order. ``SOURCES`` lists where plans
-come from. The network is the first of them, in the order of the objective, that is proved right on every word
-in float32; if there is none, in float64.
+automaton (``sources.py`` lists where they come from), programs that say what the layers do, matrices, and
+their order. The network is the first of them, in the order of the objective, that is proved right on every
+word in float32; if there is none, in float64.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -19,32 +19,18 @@ from krohn.automata.observed import with_target
 from krohn.automata.quotients import minimize
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.base.files import COMPILED, KEYS, LOOPED, RECURRENT, Folder
-from krohn.base.plugins import Plugins, instance_of
-from krohn.base.portable import FLOATS, Budget
+from krohn.base.portable import Budget
 from krohn.base.typed import plainly
-from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan
-from krohn.cascade.plan_search import cascade_plans
 from krohn.check.ground import Work
-from krohn.construct.features.event_layers import event_proposals
-from krohn.construct.features.plans import (
-    error_bit_proposals,
-    one_layer_proposals,
-    proposals_without_search,
-    two_layer_proposals,
-)
+from krohn.construct.cascade_source import same_program
 from krohn.construct.printed import grid_as_printed, paper_as_printed, scan_as_printed
-from krohn.construct.request import Objective, Proposal, ProposalSource, Request, TransformerOptions
-from krohn.construct.tight.clocked_group import clocked_proposals
-from krohn.construct.tight.leaf_programs import has_unit_steps
-from krohn.construct.tight.plan_programs import plan_program
-from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
+from krohn.construct.request import Objective, Proposal, Request, TransformerOptions
+from krohn.construct.sources import SOURCES, proposals
+from krohn.construct.weights import all_styles, lower_proposal, usual_styles
 from krohn.errors import InvalidInput, LimitExceeded, UnknownName, Unsupported, counted
 from krohn.network.compiled import MODEL, CompiledNetwork
-from krohn.network.lowering.assembly import Style, lower
-from krohn.network.lowering.reach import longest, precision_faults
+from krohn.network.lowering.reach import precision_faults
 from krohn.network.lowering.stock_blocks import in_blocks
-from krohn.network.operations import Clamp, Modulo, Table
-from krohn.network.program import Program
 from krohn.network.transformer import Transformer
 from krohn.proving.attempts import attempt
 
@@ -82,13 +68,17 @@ def build(request: Request) -> CompiledNetwork:
 
     Of ways to build the same layers that is, if only depth matters, the one with the fewest units.
     """
-    usual = partial(_lower, request, styles=_usual_styles, shape=_same, estimated=request.length)
+    usual = partial(
+        lower_proposal, request, styles=usual_styles, shape=same_program, estimated=request.length
+    )
     return next(_networks(request, usual))[0]  # a search that finds nothing raises the reasons
 
 
 def candidates(request: Request) -> Iterator[CompiledNetwork]:
     """All networks that are found and worth a proof, the best by the objective first."""
-    every = partial(_lower, request, styles=_all_styles, shape=in_blocks, estimated=_hopeful(request.length))
+    every = partial(
+        lower_proposal, request, styles=all_styles, shape=in_blocks, estimated=_hopeful(request.length)
+    )
     for networks in _networks(request, every):
         yield from networks
 
@@ -136,237 +126,6 @@ def _rounds(request: Request, budget: Budget) -> Iterator[list[Proposal]]:
                 yield list(fallback.propose(request, budget))
         if each:
             yield each
-
-
-# Proposals from Krohn–Rhodes plans: several searches, each plan as the program of fewest layers.
-
-
-def cascade_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
-    """Programs of different plans, only those of the best if only depth matters; raises if there is none."""
-    built = list(built_plans(request, cascade_plans(request.automaton, budget, request.max_sets)))
-    for plan, program in [shallowest(built)] if request.objective == "depth" else built:
-        lines = tuple("  " * indent + node.title for indent, node in plan.walk())
-        yield Proposal("cascade", program.depth, partial(_same, program), lines)
-        if request.objective == "blocks" or request.dtype == "float64":  # too fine for shorter formats
-            flat = plan_program(plan, flat=True)
-            if flat != program and flat.depth == program.depth:
-                yield Proposal("cascade", flat.depth, partial(_same, flat), lines)
-
-
-def _same(program: Program) -> Program:
-    return program
-
-
-def built_plans(request: Request, plans: Iterable[Plan]) -> Iterator[tuple[Plan, Program]]:
-    """Plans with their programs; a plan with more than twice the layers of a scan is skipped."""
-    reasons: dict[str, None] = {}
-    result = False
-    in_scan = request.scan_depth if (request.method, request.objective) == ("auto", "depth") else None
-    for plan in plans:
-        faults = [] if plan.is_solvable else [*_unsolvable(plan)]
-        if not faults and in_scan is not None and plan.layers > 2 * in_scan:
-            faults = [f"{plan.layers} layers are needed"]
-        if not faults:
-            try:
-                programs = _programs(plan, None if in_scan is None else 2 * in_scan)
-            except LimitExceeded as error:
-                faults = [str(error)]
-        if faults:
-            reasons.update(dict.fromkeys(faults))
-            continue
-        result = True
-        yield from ((plan, program) for program in programs)
-    if not result:
-        limits = f"{request.max_sets:,} image sets and {request.budget().units:,.0f} units of work (--effort)"
-        listed = "; ".join(reasons) or f"no plan within {limits}"
-        raise Unsupported(f"no cascade: {listed}; krohn compile --method scan does without")
-
-
-def shallowest(built: Sequence[tuple[Plan, Program]]) -> tuple[Plan, Program]:
-    """The plan that compile builds and decompose shows: sort key: layers, then levels, then size."""
-    return min(built, key=lambda pair: (pair[1].depth, pair[0].levels, program_size(pair[1])))
-
-
-def program_size(program: Program) -> int:
-    """Estimated units and channels of a program: rows of tables, registers and heads."""
-    rows = sum(
-        len(change.rows) for layer in program.layers for change in layer.maps if isinstance(change, Table)
-    )
-    return rows + len(program.registers) + sum(len(layer.attention) for layer in program.layers)
-
-
-def _programs(plan: Plan, most: int | None) -> list[Program]:
-    """The plan's program and, where it is shallower, the one that keeps stage sets of several positions.
-
-    That one saves at most half of the layers, and takes minutes to write if there are hundreds.
-    """
-    plain = plan_program(plan)
-    if most is not None and plain.depth > 2 * most:
-        raise LimitExceeded(f"{plain.depth} layers are needed")
-    if not any(_has_levels(node) for _, node in plan.walk()):
-        return [plain]
-    lagged = plan_program(plan, lagged=True)
-    return [plain, lagged] if lagged.depth < plain.depth else [plain]
-
-
-def _has_levels(node: Plan) -> bool:
-    """Whether a node is written level by level, as a counter is whose steps are too large for its shape."""
-    return isinstance(node, HolonomyPlan) or (
-        isinstance(node, ClampedCounterPlan) and not has_unit_steps(node)
-    )
-
-
-def _unsolvable(plan: Plan) -> Iterator[str]:
-    nodes = [node for _, node in plan.walk() if isinstance(node, HolonomyPlan)]
-    for part in (part for node in nodes for part in node.components if not part.is_solvable):
-        what = f"the group {part.group} of order {part.group_order} on {part.tiles} tiles"
-        yield f"{what} (level {part.level}) is not solvable"
-
-
-# The sources of proposals, in calling order. A new way to build networks is one more line here.
-
-SOURCES = (
-    ProposalSource("features", ("auto", "features"), proposals_without_search, lambda request: 1),
-    ProposalSource("cascade", ("auto", "cascade"), cascade_proposals, lambda request: int(_moves(request))),
-    ProposalSource("features", ("auto", "features"), one_layer_proposals, lambda request: 1),
-    ProposalSource("clock", ("auto", "cascade"), clocked_proposals, lambda request: 1),
-    ProposalSource("features", ("auto", "features"), error_bit_proposals, lambda request: 2),
-    ProposalSource("features", ("auto", "features"), two_layer_proposals, lambda request: 2),
-    ProposalSource("features", ("auto", "features"), event_proposals, lambda request: 1),
-    ProposalSource("wide", ("wide",), wide_proposals, lambda request: 1),
-    ProposalSource("scan", ("auto",), scan_proposals, lambda request: request.scan_depth),
-)
-
-
-def _moves(request: Request) -> bool:
-    """Whether some letter leaves the start; if none does, no layer is needed."""
-    automaton = request.automaton
-    return any(
-        automaton.step(automaton.start, letter) != automaton.start for letter in range(automaton.num_letters)
-    )
-
-
-ADDED: Plugins[ProposalSource] = Plugins(
-    "krohn.constructions", "a construction", dict, instance_of(ProposalSource, "a construction")
-)
-"""Sources of other packages, called after krohn's own."""
-
-
-def proposals(
-    request: Request, budget: Budget, sources: Sequence[ProposalSource] | None = None
-) -> list[Proposal]:
-    """The proposals of every source that fits the request; raises the reasons if there are none.
-
-    All sources by default; if only depth matters, a source that cannot save layers is skipped.
-    """
-    result: list[Proposal] = []
-    reasons: dict[str, str] = {}
-    for source in (*SOURCES, *ADDED.added().values()) if sources is None else sources:
-        least = min((proposal.layers for proposal in result), default=None)
-        if request.method not in source.methods or (
-            request.objective == "depth" and least is not None and least <= source.least(request)
-        ):
-            continue
-        try:
-            result += source.propose(request, budget)
-        except (Unsupported, LimitExceeded) as error:
-            reasons.setdefault(source.name, str(error))
-    if not result:
-        raise Unsupported(_together(list(reasons.values())))
-    return result
-
-
-def _together(reasons: list[str]) -> str:
-    """One line: one reason verbatim, several shortened to their first clauses."""
-    if len(reasons) == 1:
-        return reasons[0]
-    return "no method fits: " + "; ".join(reason.split("; ")[0] for reason in reasons)
-
-
-def shallower(request: Request, layers: int | None) -> Proposal | None:
-    """The plan that compile prefers to a cascade of ``layers`` layers; ``None`` if it takes the cascade."""
-    rivals = tuple(
-        source
-        for source in SOURCES
-        if source.name in ("features", "clock") and (layers is None or source.least(request) < layers)
-    )
-    try:
-        result = proposals(request, request.budget(), rivals)
-    except (Unsupported, LimitExceeded):
-        return None
-    return min(result, key=lambda plan: plan.layers)
-
-
-# Weights: a program becomes matrices, or the reasons why it cannot.
-
-
-def _lower(
-    request: Request,
-    plan: Proposal,
-    *,
-    styles: Callable[[Request, Program], Iterable[Style]],
-    shape: Callable[[Program], Program],
-    estimated: int,
-) -> Iterator[CompiledNetwork]:
-    """The plan's program in a shape, a network for each style.
-
-    A program is refused that is too coarse for words of ``estimated`` letters.
-    """
-    program, length = shape(plan.program()), request.length
-    reasons = list(_refusals(request, program, estimated))
-    if reasons:
-        raise Unsupported("; ".join(reasons))
-    for style in styles(request, program):
-        network, layout = lower(program, length, style._replace(exact=_is_half(request)))
-        yield CompiledNetwork(network, request.automaton, plan.method, program, layout)
-
-
-def _refusals(request: Request, program: Program, estimated: int) -> Iterator[str]:
-    """Every reason why a program cannot be lowered as asked."""
-    for change in (change for layer in program.layers for change in layer.maps):
-        if isinstance(change, Table) and len(change.rows) > request.max_rows:
-            yield (
-                f"the table for {', '.join(change.outputs)} has {len(change.rows):,} reachable rows, "
-                f"more than {request.max_rows:,}; raise --effort or use method scan"
-            )
-    dtype = request.dtype or "float64"
-    faults = list(precision_faults(program, estimated, dtype))
-    if faults:
-        most = longest(lambda length: precision_faults(program, length, dtype))
-        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        held = f"which suffices up to length {most}" if most else "which is too coarse for every length"
-        fault = shorten(faults[0], 100)
-        yield f"length {request.length} is too long for {dtype}, {held}: {fault}{more}; use float64"
-
-
-def _is_half(request: Request) -> bool:
-    return request.dtype is not None and FLOATS[request.dtype].half
-
-
-def _usual_styles(request: Request, program: Program) -> Iterable[Style]:
-    """The style of fewest units where only depth matters: in float64 differences are exact enough."""
-    if request.objective == "depth":
-        return [Style() if request.dtype == "float64" else Style(narrow=True, saturate=True, rounded=True)]
-    return _all_styles(request, program)
-
-
-def _all_styles(request: Request, program: Program) -> Iterable[Style]:
-    """Those that differ for this program; half types need steps that saturate."""
-    maps = [change for layer in program.layers for change in layer.maps]
-    clamped = {change.target for change in maps if isinstance(change, Clamp)}
-    wraps = any(isinstance(change, Modulo) for change in maps)
-    steps = any(isinstance(change, Modulo | Table | Clamp) for change in maps)
-    read = any(isinstance(change, Table) and clamped & {*change.reads} for change in maps)
-    for narrow in (False, True) if wraps else (False,):
-        if not _is_half(request):
-            yield Style(narrow)
-        if steps or _is_half(request):
-            yield Style(narrow, saturate=True)
-        if read:
-            yield Style(narrow, saturate=True, rounded=True)
-
-
-# The choice.
 
 
 def cost(network: Transformer, objective: Objective) -> tuple[int, ...]:

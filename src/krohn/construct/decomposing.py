@@ -22,8 +22,9 @@ from krohn.cascade.image_sets import DEFAULT_MAX_SETS
 from krohn.cascade.picture import cascade_picture
 from krohn.cascade.plan import Component, Coordinates, HolonomyPlan, Plan, States, Words
 from krohn.cascade.plan_search import PASSES, PlanSearch, cascade_plans, plain_cascade
-from krohn.construct.compiling import built_plans, shallower, shallowest
+from krohn.construct.cascade_source import built_plans, shallowest
 from krohn.construct.request import DEFAULT_EFFORT, Proposal, Request
+from krohn.construct.sources import shallower
 from krohn.errors import Unsupported, counted
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.construct.compiling import SOURCES, proposals
 from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Proposal, Request
+from krohn.construct.sources import SOURCES, proposals
 from krohn.depth.layer_size import LayerSize, longest_word
 from krohn.depth.lower_bound import MOST_PAIRS, Witness, find_two_words, find_witness
 from krohn.errors import LimitExceeded, Unsupported, counted

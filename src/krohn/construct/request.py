@@ -1,7 +1,7 @@
 """The request (what to compile, and how) and the proposals that sources of networks return.
 
 A proposal is one way to build the network, with its depth known before any matrix is built. A source of
-proposals is a function of the request and a budget. ``krohn.construct.compiling`` lists the
+proposals is a function of the request and a budget. ``krohn.construct.sources`` lists the
 sources; the driver calls them all and chooses by the objective.
 """
 
