@@ -297,3 +297,10 @@ def test_the_error_for_an_unknown_name_names_the_formats(capsys: pytest.CaptureF
     err = capsys.readouterr().err
     assert all(suffix in err for suffix in (".json", ".jff", ".dot", ".att", ".kiss2", ".hoa", ".csv"))
     assert {".att", ".fst", ".dot", ".kiss2", ".kiss", ".hoa", ".csv", ".tsv", ".json", ".jff"} <= set(FILES)
+
+
+def test_three_words_without_an_extension_are_doubted_in_a_line() -> None:
+    said = "taken for AT&T's text, since its lines have three words or more"
+    assert said in machine(ENDS_IN_AB, "")[1]
+    assert said in machine(ENDS_IN_AB, ".txt")[1]
+    assert said not in machine(ENDS_IN_AB, ".att")[1]

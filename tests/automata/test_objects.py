@@ -1,7 +1,7 @@
 """Automata of other packages against what these packages say of the same words."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import aalpy.utils
@@ -21,7 +21,7 @@ def words(letters: str, longest: int = 6) -> Iterator[str]:
         yield from map("".join, itertools.product(letters, repeat=length))
 
 
-def accepts(automaton: krohn.Semiautomaton, word: str) -> bool:
+def accepts(automaton: krohn.Semiautomaton, word: Sequence[str]) -> bool:
     assert automaton.observe is not None
     return automaton.observe[automaton.run(list(word))[-1]] == 1
 
@@ -91,3 +91,24 @@ def test_a_table_of_pandas_and_a_graph_of_networkx() -> None:
 def test_other_objects_are_refused_by_their_type() -> None:
     with pytest.raises(krohn.KrohnError, match=r"object of automata-lib, AALpy, .*; got DfaState"):
         krohn.automaton(DfaState("x"))
+
+
+@pytest.mark.parametrize("pattern", ["(a|b)*abb", "(ab)*", "[a-c]+d?"])
+def test_objects_are_made_and_read_again(pattern: str) -> None:
+    ours = krohn.from_regex(pattern)
+    theirs = ours.to("automata-lib")
+    assert isinstance(theirs, DFA)
+    again = krohn.automaton(theirs)
+    graph = krohn.automaton(ours.to("networkx"))
+    for word in itertools.chain.from_iterable(
+        itertools.product(ours.letter_names, repeat=length) for length in range(1, 5)
+    ):
+        assert theirs.accepts_input(word) == accepts(ours, word) == accepts(again, word)
+        assert graph.observed[graph.run(list(word))[-1]] == ours.observed[ours.run(list(word))[-1]]
+
+
+def test_what_is_no_package_and_what_is_no_dfa_is_one_line() -> None:
+    with pytest.raises(krohn.KrohnError, match=r"made for automata-lib, networkx; got 'xml'"):
+        krohn.zoo("C3").to("xml")
+    with pytest.raises(krohn.KrohnError, match="must observe 0 or 1"):
+        krohn.zoo("C3").to("automata-lib")

@@ -82,15 +82,23 @@ def read_machine(data: bytes, suffix: str = "", path: Path | None = None) -> Arr
     except UnicodeDecodeError as error:
         raise InvalidAutomaton(f"a file must be UTF-8 text; byte {error.start + 1:,} is not") from error
     reader = READERS.get(suffix) or _by_content(text)
-    if reader is not read_att or path is None:
+    if reader is not read_att:
         return reader(text)
+    doubt = [] if suffix in READERS else ["taken for AT&T's text, since its lines have three words or more"]
+    if path is None:
+        return _doubted(read_att(text), doubt)
     tables = {}
     for ending in TABLES:
         place = path.with_suffix(ending)
         if place.exists():
             tables[ending] = read_symbols(read_bytes(place, MAX_TEXT).decode(errors="replace"))
     both = tables.get(".syms")
-    return read_att(text, tables.get(".isyms", both), tables.get(".osyms", both))
+    return _doubted(read_att(text, tables.get(".isyms", both), tables.get(".osyms", both)), doubt)
+
+
+def _doubted(read: Arrows, notes: list[str]) -> Arrows:
+    read.notes[:0] = notes
+    return read
 
 
 def _by_content(text: str) -> Callable[[str], Arrows]:

@@ -227,6 +227,12 @@ class Semiautomaton:
             "observe": self.observed if self.observation_names else self.observe,
         }
 
+    def to(self, package: str) -> Any:
+        """An object of ``automata-lib`` or ``networkx``, which krohn reads as this automaton."""
+        from krohn.automata.reading.made import make_object  # lazy import: few ask for it
+
+        return make_object(self, package)
+
     def text(self) -> str:
         """Where each letter leads from each state, as ``krohn zoo NAME`` prints it."""
         names, seen = self.state_names, ("φ",) if self.observe is not None else ()
