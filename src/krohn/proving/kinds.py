@@ -39,6 +39,7 @@ from krohn.network.compiled import CompiledNetwork
 if TYPE_CHECKING:
     from krohn.automata.words import Word
     from krohn.check.certificate import Certificate
+    from krohn.check.claim import Claim
     from krohn.check.files.folders import Net
     from krohn.coq.stored import Stored
     from krohn.exporting.exported import Exported
@@ -476,11 +477,13 @@ class Stock(Kind):
         claim = certificate.claim
         tokens = claim.configuration.get("tokens")
         folder = isinstance(given, str | Path)
-        net = read_net(given, tokens=tokens) if folder else net_of_module(given, tokens)
-        observe = None if claim.target == "state" else tuple(claim.automaton.shows.tolist())
-        table, start = claim.automaton.table.astype(np.int32), int(claim.automaton.start)
-        named = Semiautomaton(table, start, claim.states, claim.letters, observe=observe)
-        return net, with_target(named, "state" if observe is None else "observation")
+        if folder:
+            net = read_net(given, tokens=tokens)
+        else:
+            from krohn.lab.provable.gpt2_modules import net_to_check
+
+            net = net_to_check(given, claim, lambda: net_of_module(given, tokens))
+        return net, _claimed(claim)
 
     def running(self, given: Any, automaton: Semiautomaton | None, tokens: Any, device: str) -> Running:
         from krohn.network.gpt2.reference import states_of
@@ -516,6 +519,11 @@ class Module(Kind):
         from krohn.lab.provable.modules import verify_module
 
         return verify_module(given, question)
+
+    def net(self, given: Any, certificate: "Certificate") -> "tuple[Net, Semiautomaton]":
+        from krohn.lab.provable.modules import net_to_check
+
+        return net_to_check(given, certificate.claim), _claimed(certificate.claim)
 
     def running(self, given: Any, automaton: Semiautomaton | None, tokens: Any, device: str) -> Running:
         from krohn.lab.provable.modules import module_of
@@ -573,6 +581,14 @@ def read_network(folder: str | Path, purpose: str, device: str = "cpu") -> Any:
 def _able(method: str) -> Iterator[str]:
     """The kinds of folder that define a method."""
     return (kind.name for kind in KINDS if kind.does(method) and kind.name in CONTENTS)
+
+
+def _claimed(claim: "Claim") -> Semiautomaton:
+    """The automaton of a claim: no file of such a network names one."""
+    observe = None if claim.target == "state" else tuple(claim.automaton.shows.tolist())
+    table, start = claim.automaton.table.astype(np.int32), int(claim.automaton.start)
+    named = Semiautomaton(table, start, claim.states, claim.letters, observe=observe)
+    return with_target(named, "state" if observe is None else "observation")
 
 
 def _folder(given: Any) -> Path:

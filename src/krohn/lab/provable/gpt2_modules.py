@@ -1,15 +1,20 @@
 """A GPT-2 in memory: by the rules for GPT-2 where its graph is that of the library, else as any module."""
 
 import copy
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from krohn.check.claim import GRAPH, Claim
+from krohn.check.files.folders import Net
 from krohn.check.graph.graph import graph_net, written
 from krohn.errors import KrohnError
 from krohn.lab.provable.modules import Answers, graphs_for, in_float32, verify_module
+from krohn.lab.provable.modules import net_to_check as of_graph
+from krohn.lab.provable.tracing import Refused
 from krohn.network.gpt2.reference import run_in_batches
 from krohn.network.gpt2.stock import stock_of, tokens_for
 from krohn.proving.claims import Identity, Question
@@ -35,6 +40,19 @@ def same_graph(module: Any, lengths: list[int]) -> bool:
         return False
     own = graph_net(*written(graphs_for(module, lengths)), None)  # a refusal is the answer
     return own.digest == library.digest
+
+
+def net_to_check(given: Any, claim: Claim, by_configuration: Callable[[], Net]) -> Net:
+    """The module as a claim has it: a graph, or the weights of a GPT-2 if that is the graph that runs."""
+    if claim.kind == GRAPH:
+        return of_graph(given, claim)
+    net = by_configuration()
+    first = len(net.configuration["tokens"]["prompt"]) + 1
+    if not same_graph(in_float32(given, claim.dtype), [*range(first, first + (claim.up_to or 1))]):
+        raise Refused(
+            "the module runs another graph than its configuration says; the certificate is about that"
+        )
+    return net
 
 
 def verify_gpt2(given: Any, question: Question) -> Verification:

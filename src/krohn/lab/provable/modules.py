@@ -119,6 +119,12 @@ def net_of(module: Any, layout: dict[str, Any], cases: list[Case]) -> Net:
     return graph_net(*written(graphs_for(module, [case.length for case in cases])), layout)
 
 
+def net_to_check(given: Any, claim: Claim) -> Net:
+    """The module as a claim about a graph has it: read again, for the lengths and tokens that it names."""
+    layout = checked_layout(claim)
+    return net_of(in_float32(module_of(given), "float32"), layout, cases_of(claim))
+
+
 class Answers:
     """The object, run twice on tokens; the largest logit at each position."""
 
