@@ -3,7 +3,7 @@
     PYTHONPATH=. python research/module_mutants.py [COUNT]
 
 Each mutant is a module of one head and a threshold, near the border at which it becomes wrong, with noise on
-all its numbers. Torch is the judge: all words of seven letters in four orders of adding (as it is, positions
+all its numbers. Torch is the judge: all words of five letters in four orders of adding (as it is, positions
 summed backwards, in float64 rounded at the end, in two halves).
 """
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 import krohn
 
 SEEN = krohn.Semiautomaton(np.array([[0, 1], [1, 1]]), 0, ("no", "yes"), ("a", "b"))
-LENGTH = 7
+LENGTH = 5
 
 
 class Seen(nn.Module):
@@ -90,10 +90,10 @@ def main() -> None:
         table[certified, bad] += 1
         if certified and bad:
             print("certified and wrong:", module.state_dict())
-    print(
-        f"{count} mutants: {table[True, False]} certified and right, {table[True, True]} certified and wrong,"
-    )
-    print(f"{table[False, True]} not certified and wrong, {table[False, False]} not certified and right")
+        said = {
+            f"{'' if c else 'not '}certified, {'wrong' if w else 'right'}": n for (c, w), n in table.items()
+        }
+        print(sum(table.values()), said, flush=True)
 
 
 if __name__ == "__main__":

@@ -285,7 +285,7 @@ RULES: dict[str, RuleSet] = {
     "words": RuleSet(1, (STOCK, "gpt2"), _of_words, _words, RUN_AGAIN),
     **{name: _recurrent(name) for name in ("closure", "balls", "boxes")},
     "codes": RuleSet(1, (LOOPED, TRAINED), _of_codes, _codes),
-    "graph": RuleSet(1, (GRAPH,), _of_graph, _graph),
+    "graph": RuleSet(1, (GRAPH,), _of_graph, _graph, RUN_AGAIN),
 }
 """Rule sets, by their names in certificates."""
 

@@ -199,5 +199,6 @@ EFFORT = effort("How hard to search; 10 allows ten times the work.")
 TOKENS = click.option(
     "--tokens",
     type=FILE,
-    help="For a GPT-2 of transformers: JSON with the tokens of letters and states.  [default: their numbers]",
+    help="For a GPT-2 of transformers or a module: JSON with the tokens of letters and states.  "
+    "[default: their numbers]",
 )

@@ -88,6 +88,9 @@ def command(
 ) -> int:
     """Decide from the files in DIRECTORY whether the network is proved right on every word.
 
+    DIRECTORY may be module.py:NAME, a torch module of yours (that file is run): what runs is proved against
+    --spec on all inputs of --input, laid out as --tokens says, or an input that it gets wrong is found.
+
     DIRECTORY is a compiled network, an export, recurrent weights, a training run (its best replicate), or a
     GPT-2 that transformers saved: that one needs --automaton, and is proved on all words up to a length that
     can be enumerated.

@@ -38,7 +38,7 @@ ROWS = {"sum": 1, "mean": 1, "softmax": 1, "norm": 3}
 """Row by row; ``norm`` is LayerNorm, with a gain and a shift for each entry of a row."""
 FORMS = {**dict.fromkeys(EACH, 1), **dict.fromkeys(ROWS, 2), "matmul": 4, "lookup": 3}
 """How many sizes a node has: [n], [rows, width], [batch, n, k, m] or [n, rows of the table, width]."""
-LARGEST = 1 << 26
+LARGEST = 1 << 24
 """Scalars of a graph, and entries of its lists."""
 
 

@@ -207,7 +207,7 @@ def verify_module(given: Any, question: Question, log: Callable[[str], None] | N
         wrong = _wrong_in_open(run, opened, layout)
         if wrong is None and not opened and not reason:
             certificate = certificate_about(claim, "graph", proofs)
-            verdict = check_certificate(net, certificate)
+            verdict = check_certificate(net, certificate, question.effort)
             if verdict.certified:
                 return _verdict(
                     claim,
