@@ -8,7 +8,7 @@ alone decides that S5 needs the most layers (against it), and that more patience
 `python tools/published_tables.py` writes the tables into results/findings.md and docs/findings.md.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from statistics import fmean
 
 from claim_evidence import (
@@ -410,6 +410,34 @@ CHANGED = (
     heads_look_at_walls,
 )
 VERDICTS = (REPRODUCED, PARTLY, CONTRADICTED, NOT_REACHED)
+# Which claims an experiment decides: those of the map's depths first.
+ABOUT: dict[str, tuple[Callable[[Records], Verdict], ...]] = {
+    "depth": (
+        everything_is_learned,
+        non_abelian_groups_need_more,
+        s5_needs_most,
+        memories_are_easiest,
+        q8_is_harder_than_d8,
+        a4_needs_more_than_a5,
+        best_and_median_differ,
+    ),
+    "curves": (training_is_unstable,),
+    "stability": (dropout_helps_groups, dropout_hurts_memories, averaging_helps, patience_helps),
+    "attention": (heads_look_at_walls,),
+    "indirect": (observations_suffice,),
+    "incomplete": (labels_may_be_few,),
+    "ood": (other_coins_break_it, few_ones_are_harder, shifted_positions_help),
+    "length": (only_recurrences_hold, recency_is_necessary, no_positions_help),
+    "positions": (linear_positions_extrapolate,),
+}
+
+
+def verdict_of(experiment: str, verdicts: Mapping[str, Verdict]) -> str:
+    """The verdicts on an experiment's claims: one word, or how many have each."""
+    words = [verdicts[claim][0] for claim, rule in CLAIMS.items() if rule in ABOUT[experiment]]
+    if len(set(words)) == 1:
+        return words[0] if len(words) == 1 else f"all {len(words)} {words[0]}"
+    return ", ".join(f"{words.count(word)} {word}" for word in VERDICTS if word in words)
 
 
 def claims_by_verdict(store: Store) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from unittest.mock import patch
 
-from claims import claims_by_verdict, claims_table
+from claims import ABOUT, claims_by_verdict, claims_table, judged, verdict_of
 from click.testing import CliRunner
 from held_out import blocks as held_out
 from learned_depth import blocks
@@ -333,8 +333,8 @@ def departures() -> str:
 
 def scales() -> tuple[list[str], list[list[str]]]:
     """The numbers of that table: those of the published runs, and where they differ the paper's."""
-    rows = []
-    for name in list(EXPERIMENTS)[:9]:
+    rows, verdicts = [], judged(published())
+    for name in ABOUT:
         here, paper = (EXPERIMENTS[name].plan(scale) for scale in (Scale.SMALL, Scale.PAPER))
         run = [one for one in here if published().of_run(one.config.run_id)]
         plans = [[one.config for one in plan] for plan in (run, paper)]
@@ -349,8 +349,15 @@ def scales() -> tuple[list[str], list[list[str]]]:
             [span(config.optimizer.batch for config in plan) for plan in plans],
         ]
         same = [ours if ours == theirs else f"{ours} / {theirs}" for ours, theirs in pairs]
-        rows.append([name, f"{len(run)} of {len(here)}", *same])
-    header = ["experiment", "runs, of those planned", "layers of GPT", "letters", "replicates"]
+        rows.append([name, verdict_of(name, verdicts), f"{len(run)} of {len(here)}", *same])
+    header = [
+        "experiment",
+        "claims of the paper",
+        "runs, of those planned",
+        "layers of GPT",
+        "letters",
+        "replicates",
+    ]
     return [*header, "words of a replicate, at most", "batch"], rows
 
 

@@ -553,3 +553,15 @@ def test_every_rule_can_say_reproduced_and_can_say_contradicted(
     against = FUTILE if rule is claims.everything_is_learned else world(as_claimed=False)
     assert rule(world(as_claimed=True))[0] == REPRODUCED
     assert rule(against)[0] == CONTRADICTED
+
+
+def test_each_claim_is_of_one_experiment_and_each_experiment_has_its_verdict() -> None:
+    rules = [rule for own in claims.ABOUT.values() for rule in own]
+    assert len(rules) == len(set(rules))
+    assert set(rules) == set(claims.CLAIMS.values())
+    assert list(claims.ABOUT) == list(EXPERIMENTS)[:9]
+    given = dict.fromkeys(claims.CLAIMS, (REPRODUCED, ""))
+    assert claims.verdict_of("curves", given) == REPRODUCED
+    assert claims.verdict_of("ood", given) == f"all 3 {REPRODUCED}"
+    given["shifted positions help at low counts"] = (PARTLY, "")
+    assert claims.verdict_of("ood", given) == f"2 {REPRODUCED}, 1 {PARTLY}"
