@@ -23,6 +23,7 @@ from krohn.cascade.holonomy import Cascade, derived_length, holonomy_cascade
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.recurrent.delta_weights import in_columns, small_action, swaps_and_merges
 from krohn.recurrent.family_verdict import FINITE, FamilyVerdict, able, unable
+from krohn.recurrent.obstructions import any_group, not_solvable, not_two_group
 from krohn.recurrent.one_step import block_length, reflect
 from krohn.recurrent.transformer_rows import transformer_rows
 
@@ -66,10 +67,10 @@ class _Rows:
         units = f"{states * letters + 1} units: one for each state and letter, one for the start"
         column = "each letter is a matrix with a single 1 in each column"
         result = (
-            self.diagonal("diagonal [0, 1]", self.any_group(), _one, SARROF),
-            self.diagonal("diagonal [-1, 1]", self.not_two_group(), two_series, GRAZZI),
-            self.diagonal("diagonal complex", self.not_solvable(), derived_steps, SHAKERINAVA),
-            self.diagonal("DeltaNet [0, 1]", self.any_group(), _one, GRAZZI),
+            self.diagonal("diagonal [0, 1]", any_group(self.analysis), _one, SARROF),
+            self.diagonal("diagonal [-1, 1]", not_two_group(self.analysis), two_series, GRAZZI),
+            self.diagonal("diagonal complex", not_solvable(self.analysis), derived_steps, SHAKERINAVA),
+            self.diagonal("DeltaNet [0, 1]", any_group(self.analysis), _one, GRAZZI),
             self.deltanet(),
             self.deltaproduct(),
             self.rankone(),
@@ -80,30 +81,6 @@ class _Rows:
         )
         return tuple(replace(row, least=True) if row.layers == 1 else row for row in result)
 
-    # Obstructions
-
-    def any_group(self) -> str | None:
-        """A group, if there is one: then some word counts modulo m > 1."""
-        if self.analysis.is_aperiodic:
-            return None
-        name = self.analysis.groups[0].name
-        return f"the group {name} inside needs counting, and such layers can only remember"
-
-    def not_two_group(self) -> str | None:
-        for subgroup in self.analysis.groups:
-            if odd := set(subgroup.factors) - {"C2"}:
-                why = f"the group {subgroup.name} inside has the factor {min(odd)}"
-                return f"{why}; real diagonal layers can only do 2-groups"
-        return None
-
-    def not_solvable(self) -> str | None:
-        for subgroup in self.analysis.groups:
-            if not subgroup.is_solvable:
-                return f"the group {subgroup.name} inside is not solvable; those of diagonal layers are"
-        return None
-
-    # Numbers of steps
-
     @cached_property
     def points(self) -> tuple[tuple[int, ...], ...]:
         """A group's letters as permutations of few points."""
@@ -112,8 +89,6 @@ class _Rows:
     def swaps(self) -> int:
         """The most transpositions that a letter of a group takes."""
         return max(len(swaps_and_merges(letter)) for letter in self.points)
-
-    # Numbers of layers
 
     def layers(self, of_group: Callable[[PermutationGroup], int]) -> int | None:
         """Σ over the levels of what the longest tower of a component needs."""
@@ -147,7 +122,7 @@ class _Rows:
 
     def built_deltanet(self) -> tuple[int | None, str]:
         """Layers of the constructions in docs/proofs.md, and how they work."""
-        if self.not_two_group() is None:
+        if not_two_group(self.analysis) is None:
             how = "reflections along one direction are the signs of real diagonal layers"
             return self.layers(two_series), how
         counting = self.counting_layers()
