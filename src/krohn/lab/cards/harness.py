@@ -4,6 +4,9 @@ A *layer* is made by a factory of one argument, its width d, and maps [batch, T,
 embedding and a linear read-out are put around it. A *network* is made by a factory of two arguments, the
 numbers of letters and of states, and maps letters [batch, T] to logits [batch, T, states]. Both must be
 causal.
+
+This is not the loop of ``krohn.lab.training``, which moves all replicates of an architecture in flat buffers:
+a module of somebody else does not have them.
 """
 
 import inspect
