@@ -179,6 +179,14 @@ def read_net_of(folder: Path) -> tuple[int, ...]:
     return read_net(folder).tensors["positions"].shape
 
 
+def test_an_empty_file_has_no_holes(honest: Path, tmp_path: Path) -> None:
+    """Where its data end cannot be asked for: that was an internal error."""
+    folder = copied(honest / "net", tmp_path / "net")
+    (folder / "model.safetensors").write_bytes(b"")
+    with pytest.raises(InvalidFile, match="must begin with the size of its header"):
+        read_net(folder)
+
+
 def test_words_that_take_minutes_are_run_for_who_asks_for_it(tmp_path: Path) -> None:
     """3 kB about the 55,986 words of at most six of six letters: no answer after 109 seconds."""
     sizes = {"vocab_size": 6, "n_positions": 6, "n_embd": 4, "n_layer": 1, "n_head": 1, "n_inner": 4}

@@ -299,6 +299,8 @@ class Format:
         Computed weights add up to 1 except for their own rounding, since they are divided by their computed
         sum; stored weights are rounded once more. A kernel may also sum all products first and then divide.
         """
+        # count − 1 additions in the denominator, the quotient or a reciprocal and a product, a product and
+        # count − 1 additions in the average: 2·count + 1 roundings. The rest is to spare.
         self.inner.error(count * values, 3 * count + 8, count)
         above = SAFE * (np.expm1((3 * count + 8) * np.log1p(self.inner.unit)) + 8 * OWN.unit)
         above = 1 + above + (SAFE * self.outer.unit + count * self.outer.tiny if self.coarse else 0.0)
@@ -340,6 +342,9 @@ class Format:
         """
         far = np.minimum(reach, self.vanish)
         growth = np.exp((count + 1) * np.log1p(self.inner.unit))
+        # s − m errs by u times its size, and so does e to it; a unit in the last place is two roundings at
+        # most. Both stand above the bar and below it. Then the quotient, or a reciprocal and a product; 4 are
+        # to spare.
         terms = SAFE * (self.inner.unit + OWN.unit) * (2 * far + 4 * EXP + additions * growth + 6)
         # All scores equal: exp(0) = 1, an exact count, and one quotient.
         equal = (reach == 0) & (count < 2.0**self.inner.bits)
@@ -379,6 +384,8 @@ class Format:
         relative, absolute = self.weight_error(*map(np.asarray, (float(count), self.vanish, float(count))))
         # What leaks reads a value at most ``spread`` away from the one that is copied.
         other = leak * (1 + float(relative)) * (1 + 8 * OWN.unit) * spread
+        # A stored weight, a product and count − 1 additions are count + 1 roundings; a kernel that divides at
+        # the end has those of the denominator, too.
         off = self.inner.error(size, 2.0 * count + 8, 2.0 * count)
         total = SAFE * (off + count * float(absolute) * size) + other
         return total + self.rounding(size + total)

@@ -29,7 +29,9 @@ from krohn.check.ground import (
 )
 
 NO_UNIT = 1 / 1e300
-"""The unit of numbers without a known one: smaller than every positive float32."""
+"""The unit of numbers without a known one: smaller than every positive float32. Not 0: a column of zeros,
+whose unit is infinite, is exact whatever it reads.
+"""
 CALL, ENTRY = 3e5, 50
 """Work of an operation on arrays, however small, and of each entry; a unit is one or two nanoseconds."""
 MAX_RECORDED = 2_000
@@ -112,11 +114,9 @@ class Sums:
 
     def _exact(self, x: Real, weight: Array, offset: Array) -> tuple[Flags, Array]:
         """Where no partial sum can be rounded, in whatever order; and the size of all terms together."""
-        # Each product is a multiple of the least bit of its row times that of its column; so is every partial
-        # sum, and none is larger than all terms together.
+        # Every partial sum is a multiple of the unit, and none is larger than all terms together.
         size = x.size @ np.abs(weight) + np.abs(offset)
-        unit = np.where(x.known, lowest_bit(x.lo), NO_UNIT).min(axis=1, initial=np.inf)[:, None]
-        unit = np.minimum(unit * lowest_bit(weight).min(axis=0, initial=np.inf), lowest_bit(offset))
+        unit = unit_of(np.where(x.known, lowest_bit(x.lo), NO_UNIT), weight, offset)
         return self.fmt.outer.holds(unit, size), size
 
     def _row_by_row(self, made: Real, x: Real, weight: Array, offset: Array) -> Real:
@@ -226,6 +226,7 @@ class Sums:
     def _quotient(self, x: Real, low: Array, high: Array, square: Real) -> Real:
         ends = [end / root for end in (x.lo, x.hi) for root in (low, high)]
         made = between(np.minimum.reduce(ends), np.maximum.reduce(ends))
+        # ``square`` has its roundings; then come the root and the quotient, and 4 are to spare.
         made = made.widen(self.fmt.inner.error(made.size, 6.0, 2.0))
         value, root = ends[0], low
         exact = x.known & square.known & (root * root == np.maximum(square.lo, 1.0)) & (value * root == x.lo)
@@ -246,12 +247,23 @@ class Sums:
         low, high = (total_of([end * old, (point(1.0) - end) * new]) for end in ends)
         size = new.size + old.size
         beyond = np.maximum(inside.lo - share.lo, share.hi - inside.hi)
+        # Three roundings in a row, in both formulas: a difference, a product, a sum. In the second the terms
+        # are new, s·old and s·new, twice ``size`` at most.
         off = self.fmt.inner.error(size, 6.0, 6.0) + 2 * beyond * size
         # 1 − s and both terms are computed; the other formula computes fewer.
         made = low.or_in(high).widen(off + self.fmt.off_stores(size, 2.0, 3.0))
         kept = old.or_in(self.plus(new, self.plus(old, -new)))
         made = kept.where(share.known & (share.lo == 1), made)
         return self.cast(new.where(share.known & (share.lo == 0), made))
+
+
+def unit_of(grain: Array, weight: Array, offset: Array) -> Array:
+    """For each entry of x @ weight + offset a power of two that divides all its terms, if x is made of
+    multiples of ``grain``: the least of its row times the least bit of its column, or that of the offset.
+    """
+    least = grain.min(axis=1, initial=np.inf)[:, None]
+    out: Array = np.minimum(least * lowest_bit(weight).min(axis=0, initial=np.inf), lowest_bit(offset))
+    return out
 
 
 def beside(parts: Sequence[Real]) -> Real:

@@ -131,7 +131,10 @@ def _has_holes(stream: IO[bytes]) -> bool:
     descriptor, hole = stream.fileno(), getattr(os, "SEEK_HOLE", None)
     if hole is None:
         return False
-    found = os.lseek(descriptor, 0, hole)
+    try:
+        found = os.lseek(descriptor, 0, hole)
+    except OSError:  # an empty file, or a file system that does not say
+        return False
     os.lseek(descriptor, 0, os.SEEK_SET)
     return found < os.fstat(descriptor).st_size
 
