@@ -106,3 +106,25 @@ def test_letters_of_several_characters_are_kept_whole_between_stretches(
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Slow(text.encode())))
         found = list(endless_letters(lambda name: [names.index(name)], together=False))
         assert [number for part in found for number in part] == [names.index(name) for name in text.split()]
+
+
+def test_a_trained_run_is_extracted_and_what_is_not_for_it_is_one_line(command: Any, tmp_path: Path) -> None:
+    out = str(tmp_path / "x.json")
+    status, printed, _ = command("extract", str(LASTING / "c3"), "--length", "4", "--out", out, "--json")
+    assert status == 0
+    assert json.loads(printed)["equivalent"]
+    status, _, errors = command("understand", str(LASTING / "c3"))
+    assert status == 2
+    assert "understand needs blocks with a residual stream" in errors.splitlines()[-1]
+
+
+def test_many_automata_are_learned_in_one_looped_run(command: Any, tmp_path: Path) -> None:
+    for name in ("C2", "C3"):
+        command("zoo", name, "--out", str(tmp_path / f"{name}.json"))
+    sizes = [f"--option={option}" for option in ("dim=16", "heads=2", "mlp=16")]
+    few = ["--length", "4", "--batch", "8", "--steps", "4", "--out", str(tmp_path / "run")]
+    status, printed, _ = command(
+        "train", "--each", str(tmp_path), "--model", "looped", *sizes, *few, "--json"
+    )
+    assert status == 0
+    assert [row["automaton"] for row in json.loads(printed)["rows"]] == ["C2", "C3"]
