@@ -112,25 +112,25 @@ def test_the_honest_ones_are_proved_in_this_memory(name: str, honest: Path) -> N
         assert status == 0, line
 
 
-def letters_of_texts(witness: dict[str, Any], texts: list[str]) -> dict[str, Any]:
+def letters_of_texts(witness: dict[str, Any], texts: list[object]) -> dict[str, Any]:
     return {"kind": "scan", "letters": [texts], "padding": [0], "channels": [[0]]}
 
 
-def worth_of_texts(witness: dict[str, Any], texts: list[str]) -> dict[str, Any]:
+def worth_of_texts(witness: dict[str, Any], texts: list[object]) -> dict[str, Any]:
     return {**witness, "steps": [{**step, "wide": [texts]} for step in witness["steps"]]}
 
 
-def deeply_in_a_list(witness: dict[str, Any], texts: list[str]) -> dict[str, Any]:
+def deeply_in_a_list(witness: dict[str, Any], texts: list[object]) -> dict[str, Any]:
     return {**witness, "steps": [[[{"shape": [texts]}]]]}
 
 
 @pytest.mark.parametrize("change", [letters_of_texts, worth_of_texts, deeply_in_a_list])
 def test_texts_in_place_of_numbers(
-    change: Callable[[dict[str, Any], list[str]], dict[str, Any]], honest: Path, tmp_path: Path
+    change: Callable[[dict[str, Any], list[object]], dict[str, Any]], honest: Path, tmp_path: Path
 ) -> None:
     """320 kB took 4.6 GB: an array gives each entry the room of the longest."""
     certificate = json.loads((honest / "net.json").read_text())
-    certificate["witness"] = change(certificate["witness"], ["x" * 300_000, *["y"] * 3_900])
+    certificate["witness"] = change(certificate["witness"], [0, "x" * 300_000, *["y"] * 3_900])
     (tmp_path / "own.json").write_text(json.dumps(certificate))
     for command in rechecks(honest / "net", tmp_path / "own.json"):
         line = refused(*command)
