@@ -6,7 +6,6 @@ the hull of all values. A suffix is long enough if the MLP then returns known nu
 whatever state it began in and whatever letter comes next. Letters that no state moves on are skipped.
 """
 
-from collections import deque
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,8 +20,10 @@ from krohn.proving.witness.memories import MemoryMachine
 
 FEW = 400
 """States that need no saving."""
-MOST_WORDS, MOST_ROWS = 8_000, 1 << 19
-"""Suffixes that are tried; rows of the MLP that are looked at together."""
+MOST_WORDS, MOST_ROWS = 500, 1 << 21
+"""Suffixes that are tried; entries of rows that are looked at together."""
+LONG_AGO = 1 << 20
+"""The age of what no suffix holds."""
 KNOWN = 1e-3
 """Numbers whose intervals are narrower count as known."""
 
@@ -75,7 +76,7 @@ class Suffixes:
         if words is None:
             return None
         known = follow_contexts(words, len(self.leaders), self.tier)
-        length = np.array([len(word) if not word or word[0] != BEGIN else 1 << 20 for word in known.known])
+        length = np.array([len(word) if not word or word[0] != BEGIN else LONG_AGO for word in known.known])
         first = [*start, 0, *[0] * self.ages]
 
         def expand(rows: Integers) -> tuple[Integers, Integers]:
@@ -105,7 +106,7 @@ class Suffixes:
             else:
                 held = rows[:, None, memory.at : memory.at + memory.number]
                 hit = entered(memory.rule, own, held)
-                ages[:, :, part] = np.where(hit, 1, np.minimum(ages[:, :, part] + older, 1 << 20))
+                ages[:, :, part] = np.where(hit, 1, np.minimum(ages[:, :, part] + older, LONG_AGO))
             at += memory.number
         node = np.zeros((*after.shape[:2], 1), dtype=np.int64)
         return np.concatenate([after, node, ages], axis=2), outputs
@@ -121,48 +122,61 @@ class Suffixes:
                 filled = np.asarray(memory.rule.member[:, :groups].any(axis=1))  # others hold padding
             gone = (ages > known[..., None]) & filled
             after[:, :, memory.at : memory.end] = np.where(gone, UNKNOWN, cells)
-            after[:, :, at : at + memory.number] = np.where(gone | ~filled, 1 << 20, ages)
+            after[:, :, at : at + memory.number] = np.where(gone | ~filled, LONG_AGO, ages)
             at += memory.number
         return after
 
     def shortest(self, start: list[int]) -> tuple[Word, ...] | None:
-        """The shortest suffixes that decide; ``None`` if there are too many."""
-        todo: deque[Word] = deque([()])
-        result: list[Word] = []
+        """The shortest suffixes that decide, level by level; ``None`` if there are too many."""
         most = max(memory.number for memory in self.memories)
-        while todo:
-            word = todo.popleft()
-            if (word and word[0] == BEGIN) or len(word) == most or self.decides(word, start):
-                result.append(word)
-            else:
-                todo.append((BEGIN, *word))
-                todo.extend((letter, *word) for letter in self.tier)
-            if len(result) + len(todo) > MOST_WORDS:
+        level: list[Word] = [()]
+        result: list[Word] = []
+        for length in range(most + 1):
+            enough = self.decide(level, start) if length < most else [True] * len(level)
+            longer: list[Word] = []
+            for word, decides in zip(level, enough, strict=True):
+                if decides:
+                    result.append(word)
+                else:
+                    result.append((BEGIN, *word))
+                    longer.extend((letter, *word) for letter in self.tier)
+            level = longer
+            if len(result) + len(level) > MOST_WORDS:
                 return None
         return tuple(result)
 
-    def decides(self, word: Word, start: list[int]) -> bool:
-        """Whether the MLP returns known numbers after this suffix, wherever it began and whatever follows."""
-        rows = np.zeros((len(self.states), self.width + 1 + self.ages), dtype=np.int64)
+    def decide(self, words: Sequence[Word], start: list[int]) -> list[bool]:
+        """For words of one length: whether the MLP returns known numbers after this suffix, wherever it began
+        and whatever follows.
+        """
+        many = max(1, MOST_ROWS // (len(self.states) * len(self.leaders) * (self.width + self.ages)))
+        parts = (self._decide(words[at : at + many], start) for at in range(0, len(words), many))
+        return [each for part in parts for each in part]
+
+    def _decide(self, words: Sequence[Word], start: list[int]) -> list[bool]:
+        count = len(words) * len(self.states)
+        rows = np.zeros((count, self.width + 1 + self.ages), dtype=np.int64)
         rows[:, 1 : self.width] = np.array(start[1 : self.width])
-        rows[:, self.width + 1 :] = 1 << 19
-        rows[:, 0] = self.states
-        rows = self.weaker(rows[:, None], np.zeros((len(rows), 1), dtype=np.int64))[:, 0]
-        for place, letter in enumerate(word, 1):
-            after, _ = self.read(rows)
-            after = after[:, self.leaders[letter]][:, None]
-            rows = self.weaker(after, np.full((len(rows), 1), place))[:, 0]
-        rows = distinct(rows)[0]
-        outputs = self.expand(rows[:, : self.width])[1][:, self.leaders]
-        outputs = distinct(outputs.reshape(-1, outputs.shape[2]))[0]
-        low = middle(self.moment.box)[outputs[:, 0]] * self.layer.keep_attention
+        rows[:, self.width + 1 :] = LONG_AGO
+        rows[:, 0] = np.tile(self.states, len(words))
+        rows = self.weaker(rows[:, None], np.zeros((count, 1), dtype=np.int64))[:, 0]
+        for place in range(len(words[0])):
+            letters = self.leaders[np.repeat([word[place] for word in words], len(self.states))]
+            after = self.read(rows)[0][np.arange(count), letters][:, None]
+            rows = self.weaker(after, np.full((count, 1), place + 1))[:, 0]
+        which = np.repeat(np.arange(len(words)), len(self.states))
+        different = distinct(np.concatenate([which[:, None], rows], axis=1))[0]
+        read = self.expand(different[:, 1 : 1 + self.width])[1][:, self.leaders]
+        owner = np.repeat(different[:, :1, None], read.shape[1], axis=1)
+        outputs = distinct(np.concatenate([owner, read], axis=2).reshape(-1, 1 + read.shape[2]))[0]
+        low = middle(self.moment.box)[outputs[:, 1]] * self.layer.keep_attention
         high = low.copy()
-        for number, (values, least, most) in enumerate(self.added, 1):
-            read = outputs[:, number]
-            gone = (read == UNKNOWN)[:, None]
-            low += np.where(gone, least, values[read])
-            high += np.where(gone, most, values[read])
-        return bool(((self._passed(low, high))[:, self.live] <= KNOWN).all())
+        for number, (values, least, most) in enumerate(self.added, 2):
+            gone = (outputs[:, number] == UNKNOWN)[:, None]
+            low += np.where(gone, least, values[outputs[:, number]])
+            high += np.where(gone, most, values[outputs[:, number]])
+        wide = self._passed(low, high)[:, self.live].max(axis=1, initial=0.0) > KNOWN
+        return (np.bincount(outputs[:, 0], wide, len(words)) == 0).tolist()  # type: ignore[no-any-return]
 
     def _passed(self, low: Array, high: Array) -> Array:
         """The widths of what the MLP makes of rows of intervals."""
