@@ -145,8 +145,9 @@ def report(
     if isinstance(network, RecurrentNetwork):
         return RecurrentReport(network, architecture or network.cell.kind)
     from krohn.construct.compile_report import CompileReport
+    from krohn.exporting.sizes import exported_sizes
 
-    return CompileReport(network, dtype)
+    return CompileReport(network, dtype, exported_sizes(network))
 
 
 @plainly

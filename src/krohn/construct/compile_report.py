@@ -1,7 +1,7 @@
 """What ``krohn compile`` says about a network: sizes beside the paper's, what is proved, what layers do."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import groupby
@@ -37,10 +37,14 @@ SIZES = {
 
 @dataclass(frozen=True)
 class CompileReport:
-    """A compiled network beside the paper's best and the bounds on depth, in the format asked for."""
+    """A compiled network beside the paper's best and the bounds on depth, in the format asked for.
+
+    ``exported``: blocks, width and parameters as stock GPT-2; ``None`` if it cannot be exported.
+    """
 
     network: CompiledNetwork
     dtype: str | None = None
+    exported: Mapping[str, int] | None = None
 
     @cached_property
     def paper(self) -> PaperSize:
@@ -80,6 +84,7 @@ class CompileReport:
             "method": network.method,
             "length": network.length,
             **network.sizes(),
+            "exported": None if self.exported is None else dict(self.exported),
             "proved": network.proved,
             "paper": asdict(paper),
             "bound": {key: value for key, value in asdict(paper).items() if key != "source"},
@@ -98,11 +103,12 @@ class CompileReport:
         letters = counted(network.length, "letter")
         title = f"{name}, words up to {letters}: method {network.method}"
         theirs = asdict(paper)
+        stock = self.exported or {}
         rows = [
-            (SIZES[key], number_text(value), number_text(theirs.get(key, "")))
-            for key, value in network.sizes().items()
+            (SIZES[key], *(number_text(value) for value in (own, stock.get(key, ""), theirs.get(key, ""))))
+            for key, own in network.sizes().items()
         ]
-        sizes = table(("", "built", f"the paper's best ({paper.source})"), rows)
+        sizes = table(("", "built", "exported as GPT-2", f"the paper's best ({paper.source})"), rows)
         layers: list[tuple[object, str, str]] = []
         count = 0
         for heads, block in zip(head_words(network), network.transformer.layers, strict=True):
