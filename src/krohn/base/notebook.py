@@ -79,6 +79,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     return "\n".join([lines[0], "  ".join("-" * width for width in widths), *lines[1:]])
 
 
+def html_lines(text: str) -> str:
+    """What a terminal shows, as it stands there: its tables are aligned."""
+    return f"<pre>{escape(text)}</pre>"
+
+
 def html_table(
     title: str,
     facts: Mapping[str, object],

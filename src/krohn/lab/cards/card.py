@@ -15,6 +15,7 @@ import torch
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton, split_specs
 from krohn.base.files import path_of
+from krohn.base.notebook import html_lines
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.lab.cards import card_files
 from krohn.lab.cards.harness import (
@@ -72,6 +73,9 @@ class Card:
     def text(self) -> str:
         """A table for people."""
         return card_files.text(self.to_json())
+
+    def _repr_html_(self) -> str:
+        return html_lines(self.text())
 
     def save(self, directory: str | Path) -> list[Path]:
         """Writes card.json, card.html and badge.svg."""

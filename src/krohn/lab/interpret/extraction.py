@@ -19,6 +19,7 @@ import torch
 from krohn.automata.observed import with_target
 from krohn.automata.quotients import difference_word
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.notebook import html_lines
 from krohn.errors import InvalidInput, LimitExceeded, counted
 from krohn.lab.interpret.findings import Share
 from krohn.lab.interpret.smallest_machine import (
@@ -175,6 +176,9 @@ class Extracted:
             "by_position": self.by_position.to_json(),
             "out": None if out is None else str(out),
         }
+
+    def _repr_html_(self) -> str:
+        return html_lines(self.text())
 
     def _name_letters(self, word: tuple[int, ...] | None) -> dict[str, Any] | None:
         names = self.automaton.letter_names

@@ -10,7 +10,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 from krohn.base.files import check_output, write_text
-from krohn.base.notebook import frame, table
+from krohn.base.notebook import frame, html_lines, table
 from krohn.errors import counted
 from krohn.lab.interpret.attention import HeadReport
 from krohn.lab.interpret.findings import Finding, Share
@@ -74,6 +74,9 @@ class Report:
     def text(self) -> str:
         """The verdict, the table, the heads."""
         return _text(self.to_json())
+
+    def _repr_html_(self) -> str:
+        return html_lines(self.text())
 
     def save(self, path: str | Path) -> None:
         """Writes the page."""
