@@ -240,6 +240,7 @@ def _length(module: Any, layout: dict[str, Any], question: Question, automaton: 
     if question.length is not None:
         return question.length
     length = 1
+    read_graph(module, len(layout["prompt"]) + 1)  # what cannot be read is refused at once
     while length < LONGEST and automaton.num_letters ** (length + 1) <= DEFAULT_WORDS:
         length += 1
     while length > 1:
