@@ -80,6 +80,50 @@ def test_a_link_brings_back_automaton_word_and_position(browser: Chrome, page: P
     assert complaints(browser) == []
 
 
+def test_a_link_brings_back_a_sentence_of_the_story(browser: Chrome, page: Path) -> None:
+    visit(browser, page.as_uri())
+    button = browser.find_element(By.ID, "story-begin")
+    assert button.text == "The story in 5 steps"
+    button.click()
+    waited(browser, "krohn.find('story-text').textContent")
+    for _ in range(3):  # into the second step
+        before = browser.find_element(By.ID, "story-text").text
+        browser.find_element(By.ID, "story-next").click()
+        waited(browser, f"krohn.find('story-text').textContent !== {json.dumps(before)}")
+    assert waited(browser, "location.hash === '#story=2.1' && location.href")
+    told = browser.find_element(By.ID, "story-text").text
+    link = browser.current_url
+    visit(browser, link)
+    assert waited(browser, "krohn.find('story-text').textContent") == told
+    assert browser.find_element(By.ID, "story-title").text == "2 of 5: A clock"
+    visit(browser, f"{page.as_uri()}#story=1.3")
+    waited(browser, "krohn.story.said === 3")
+    # After the story its machine stays, and has a link of its own, though it is no card of the page.
+    visit(browser, link)
+    waited(browser, "krohn.find('name').textContent === 'C12:01'")
+    browser.execute_script("krohn.story.leave()")
+    kept = str(waited(browser, "location.hash.includes('s=clock') && location.href"))
+    visit(browser, kept)
+    assert waited(browser, "krohn.find('name').textContent === 'C12:01'")
+    assert not browser.find_element(By.ID, "story").is_displayed()
+    assert not browser.find_element(By.ID, "notice").is_displayed()
+    assert complaints(browser) == []
+
+
+@pytest.mark.parametrize("unknown", ["a=Nope", "Nope", "story=9.1", "story=1.9", "a=S4&s=none", "w=01"])
+def test_a_link_that_the_page_cannot_follow_says_so(browser: Chrome, page: Path, unknown: str) -> None:
+    visit(browser, f"{page.as_uri()}#{unknown}")
+    assert waited(browser, "!krohn.find('notice').hidden")
+    text = browser.find_element(By.ID, "notice").text
+    assert text.startswith("The link names ")
+    assert ", which this page does not have; it shows " in text
+    browser.execute_script("krohn.open(krohn.current.machine)")
+    assert not browser.find_element(By.ID, "notice").is_displayed()
+    visit(browser, f"{page.as_uri()}#word")  # a part of the page
+    assert not browser.find_element(By.ID, "notice").is_displayed()
+    assert complaints(browser) == []
+
+
 def test_a_link_brings_back_a_broken_weight(browser: Chrome, page: Path) -> None:
     visit(browser, f"{page.as_uri()}#a=S4&w=1023+1230+0132&t=3")
     browser.execute_script("krohn.current.breaking.breakOne()")
@@ -229,6 +273,28 @@ def test_other_automata_have_no_trained_network_here(browser: Chrome, page: Path
 PHONE = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True}
 
 
+def test_on_a_phone_the_network_comes_before_the_cards(
+    browser: Chrome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("krohn.explorer.page_data.GALLERY", FEW)
+    page = tmp_path / "gallery.html"
+    assert run(["explore", "--gallery", "--length", "6", "--out", str(page)]) == 0
+    places = (
+        "return ['word', 'machines', 'gallery-head'].map((id) => krohn.find(id).getBoundingClientRect().top)"
+    )
+    try:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", PHONE)
+        visit(browser, page.as_uri())
+        word, cards, head = browser.execute_script(places)
+        assert word < head < cards
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= PHONE["width"]
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    visit(browser, page.as_uri())
+    word, cards, head = browser.execute_script(places)
+    assert head < cards < word
+
+
 @pytest.mark.parametrize("size", [PHONE, {**PHONE, "width": 1280, "height": 900, "mobile": False}])
 def test_the_story_is_clicked_through_and_its_box_covers_nothing(
     browser: Chrome, page: Path, size: dict[str, Any]
@@ -252,7 +318,9 @@ def test_the_story_is_clicked_through_and_its_box_covers_nothing(
             if browser.find_element(By.ID, "story-next").text == "Done":
                 break
             browser.find_element(By.ID, "story-next").click()
-        assert list(dict.fromkeys(title.split(".")[0] for title in titles)) == ["1", "2", "3", "4", "5"]
+        assert list(dict.fromkeys(title.split(":")[0] for title in titles)) == [
+            f"{step} of 5" for step in range(1, 6)
+        ]
         assert list(dict.fromkeys(machines)) == ["Parity", "C12:01", "S4", "A5"]
         assert waited(browser, "krohn.current.truth.at(-1) !== krohn.current.trace.outputs.at(-1)")
         browser.find_element(By.ID, "story-next").click()
@@ -280,7 +348,7 @@ def test_people_sit_where_the_state_says(browser: Chrome, page: Path) -> None:
         setTimeout(() => { for (let i = 0; i < 5; i++) setTimeout(next, 300 * i);
         setTimeout(done, 2500); }, 1000)"""
     )
-    assert browser.find_element(By.ID, "story-title").text.startswith("3.")
+    assert browser.find_element(By.ID, "story-title").text.startswith("3 of 5: ")
     for word in ([0, 1], [3, 1, 1, 6]):
         browser.execute_script("krohn.current.setWord(arguments[0], arguments[0].length)", word)
         name = krohn.zoo("S4").state_names[krohn.zoo("S4").run(word)[-1]]

@@ -174,9 +174,9 @@ class Wording:
         if numbers and values == residues:
             added = "the sum of the letters so far"
             return "the number that the letter adds", added, f"{added}, mod {modulus}"
-        left = f"what the letters so far add up to, mod {modulus}: {self.values(residues)}"
+        left = f"what the letters so far add up to, modulo {modulus}: {self.values(residues)}"
         return (
-            f"what the letter adds: {self.values(values)}",
+            f"a number for each letter: {self.values(values)}",
             f"what the letters so far add up to: {self.values(values)}",
             f"the sum of the letters so far, mod {modulus}" if numbers else left,
         )
@@ -223,9 +223,9 @@ class Wording:
         return len(digits) > 1 and all(sorted(name) == digits for name in names)
 
     def values(self, values: tuple[int, ...]) -> str:
-        """Which letters bring which value but 0, the first four."""
+        """What letters add, where it is not 0: the first four."""
         named = [
-            f"{value} for {name}".replace("-", "−", value < 0)
+            f"{name} adds {'−' if value < 0 else ''}{abs(value)}"
             for name, value in zip(self.automaton.letter_names, values, strict=True)
             if value
         ]

@@ -199,6 +199,7 @@ krohn.onKey = function (event) {
 krohn.pace = () => (matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth");
 
 krohn.open = function (machine) {
+  krohn.find("notice").hidden = true;
   if (krohn.current) krohn.current.stop();
   krohn.current = new krohn.Explorer(machine);
   for (const button of krohn.find("machines").children) {
@@ -293,6 +294,7 @@ krohn.begin = function () {
   const choices = krohn.find("machines");
   choices.hidden = data.machines.length < 2;
   choices.className = data.gallery ? "gallery" : "";
+  krohn.find("explorer").classList.toggle("with-gallery", Boolean(data.gallery));
   krohn.find("gallery-head").hidden = !data.gallery;
   krohn.find("gallery-title").textContent = `The ${data.machines.length} automata of the paper`;
   const choice = data.gallery ? krohn.card : krohn.pick;
@@ -304,9 +306,9 @@ krohn.begin = function () {
     krohn.open(machine);
   };
   const draw = new krohn.Draw(add);
-  new krohn.Story();
+  krohn.story = new krohn.Story();
   const link = krohn.readLink(location.hash);
-  const known = link && !link.drawing && data.machines.find((machine) => machine.name === link.name);
+  const known = link && !link.drawing && !link.told && data.machines.find((machine) => machine.name === link.name);
   if (data.machines.length) krohn.open(known || data.machines[0]);
   if (data.results) krohn.showViews(data);
   const show = async (wanted, scroll) => {

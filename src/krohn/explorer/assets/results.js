@@ -42,6 +42,8 @@ krohn.Results = class {
 
   showRun(id, follow) {
     const run = this.data.runs[id];
+    this.shown = id;
+    krohn.noteLink();
     const facts = `${run.kind.toUpperCase()}, ${run.layers} layers, ${run.dim} dimensions, ${run.heads} heads, words of ${run.length}`;
     const rows = run.replicates.map((one) =>
       krohn.make("tr", {}, krohn.make("th", { scope: "row" }, String(one.number)), krohn.make("td", {}, `${(100 * one.accuracy).toFixed(2)}%`), krohn.make("td", {}, one.sequences.toLocaleString("en")), krohn.make("td", {}, one.seconds === null || one.seconds === undefined ? "" : `${one.seconds} s`)),
@@ -107,13 +109,18 @@ krohn.Results = class {
 krohn.showViews = function (data) {
   const views = krohn.find("views");
   const names = { explorer: "Compiled", results: "Trained" };
-  const open = (name) => {
+  const open = (name, run) => {
     for (const id of Object.keys(names)) krohn.find(id).hidden = id !== name;
     for (const button of views.children) button.setAttribute("aria-current", button.dataset.view === name ? "true" : "false");
     if (name === "results" && !krohn.results) krohn.results = new krohn.Results(data.results);
     if (name === "results" && krohn.current) krohn.current.stop();
+    if (name === "results" && run && !data.results.runs[run]) krohn.unknown(`run ${run}`);
+    else if (name === "results" && run) krohn.results.showRun(run, true);
+    krohn.noteLink();
+    return true;
   };
+  krohn.openView = open;
   krohn.fill(views, ...Object.entries(names).map(([id, text]) => krohn.make("button", { type: "button", class: "pick", "data-view": id, on: { click: () => open(id) } }, text)));
   views.hidden = false;
-  open(location.hash === "#trained" || !data.machines.length ? "results" : "explorer");
+  open(/^#trained(=|$)/.test(location.hash) || !data.machines.length ? "results" : "explorer");
 };

@@ -65,6 +65,7 @@ krohn.Story = class {
     this.scene = krohn.make("div", { class: "scene", "aria-hidden": "true" });
     this.text = krohn.make("div", { id: "story-text", "aria-live": "polite" });
     this.leaving = button("Leave the story", () => this.leave(), "quiet");
+    krohn.find("story-begin").textContent = `The story in ${krohn.STORY.length} steps`;
     this.panel = krohn.fill("story", this.title, this.scene, this.text, krohn.make("p", { class: "buttons" }, this.back, this.next, this.leaving));
     krohn.find("story-begin").addEventListener("click", () => this.go(0));
     document.addEventListener("keydown", (event) => {
@@ -76,8 +77,18 @@ krohn.Story = class {
     this.step = step;
     this.said = 0;
     this.panel.hidden = false;
-    this.title.textContent = `${this.step + 1}. ${krohn.STORY[this.step].title}`;
+    this.title.textContent = `${this.step + 1} of ${krohn.STORY.length}: ${krohn.STORY[this.step].title}`;
     await this.say();
+  }
+
+  /* To `step.sentence` of a link; false if there is none. */
+  async follow(place) {
+    const [step, sentence] = place.split(".").map(Number);
+    const told = krohn.STORY[step - 1];
+    if (!told || !(sentence >= 1 && sentence <= told.says.length)) return false;
+    await this.go(step - 1);
+    while (this.said < sentence) await this.say();
+    return true;
   }
 
   /* To the sentence before, or to the beginning of the step before. */
@@ -97,7 +108,7 @@ krohn.Story = class {
   async say() {
     const { says, machine, scene } = krohn.STORY[this.step];
     const [place, text, act, other] = says[this.said];
-    const wanted = (await krohn.unpacked("stories"))[other || machine];
+    const wanted = await krohn.toldMachine(other || machine);
     if (this.said === 0 || other) krohn.open(wanted);
     krohn.current.scene = new krohn.Scene(scene, this.scene, krohn.current);
     this.said++;
@@ -125,8 +136,16 @@ krohn.Story = class {
     this.mark(null);
     this.panel.hidden = true;
     if (krohn.current) krohn.current.scene = null;
+    krohn.noteLink();
     krohn.find("story-begin").focus();
   }
+};
+
+/* A machine of the story, which knows that it is one: a link to it says so. */
+krohn.toldMachine = async function (name) {
+  const machine = (await krohn.unpacked("stories"))[name];
+  if (machine) machine.told = name;
+  return machine;
 };
 
 /* The state as a thing that people know: a lamp, a clock, people on chairs. */
