@@ -82,6 +82,10 @@ def test_a_stranger_adds_a_layer_by_one_file(tmp_path, monkeypatch, capsys) -> N
     page = (tmp_path / "card" / "card.html").read_text()
     assert "<td>C3</td><td>cannot (theorem)</td><td>no</td><td>0 of 1</td>" in page
     assert three["control"] is None  # a theorem needs none
+    (curve,) = three["by_position"]
+    assert len(curve["right"]) == 32
+    assert sum(curve["right"]) / 32 == pytest.approx(three["accuracy"]["4T"][0], abs=1e-5)
+    assert f"C3: the seed that is 99% right longest, by position: {curve['text']}." in page
     assert '<p class="lead">my_layer:Signed: C2 (1 and ' in page
     assert "C3 (0 and 0 of 1): cannot (theorem). In brackets: seeds with 99% of the letters right" in page
     assert {row["layer"] for row in report["beside"]} >= {"LSTM", "GRU"}

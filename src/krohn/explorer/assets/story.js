@@ -65,7 +65,7 @@ krohn.Story = class {
     this.scene = krohn.make("div", { class: "scene", "aria-hidden": "true" });
     this.text = krohn.make("div", { id: "story-text", "aria-live": "polite" });
     this.leaving = button("Leave the story", () => this.leave(), "quiet");
-    krohn.find("story-begin").textContent = `The story in ${krohn.STORY.length} steps`;
+    krohn.fill("story-begin", "The story", krohn.make("span", { class: "steps" }, ` in ${krohn.STORY.length} steps`));
     this.panel = krohn.fill("story", this.title, this.scene, this.text, krohn.make("p", { class: "buttons" }, this.back, this.next, this.leaving));
     krohn.find("story-begin").addEventListener("click", () => this.go(0));
     document.addEventListener("keydown", (event) => {

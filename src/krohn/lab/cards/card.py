@@ -61,6 +61,7 @@ class Card:
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return {
+            "krohn": 1,  # first: by it a later card knows that it may write over this one
             "krohn_card": 1,
             "layer": self.layer,
             "rows": list(self.rows),

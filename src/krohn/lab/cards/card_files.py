@@ -89,6 +89,10 @@ def notes(data: Data) -> list[str]:
         result.append(f"{row['task']}: {row['can']}: {row['reason']}{source}.")
         if row.get("control"):
             result.append(_beside_control(row))
+        known = [one for one in row.get("by_position", ()) if one]
+        if known and row["verdict"] != "learned":
+            far = max(known, key=lambda one: int(one["reach"]))
+            result.append(f"{row['task']}: the seed that is 99% right longest, by position: {far['text']}.")
         lost = sum(step is not None for step in row.get("diverged", ()))
         if lost:
             result.append(f"{row['task']}: {lost} of {row['seeds']} seeds diverged: the loss was not finite.")

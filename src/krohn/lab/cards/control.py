@@ -392,6 +392,6 @@ def control(
             result.append(Control(*row))
     rows = ControlTable(result)
     if out is not None:
-        about = json_bytes({"krohn_control": 1, **rows.to_json()})
+        about = json_bytes({"krohn": 1, "krohn_control": 1, **rows.to_json()})
         write_all(Path(out), {"control.json": about, "control.svg": control_figure(rows)})
     return rows

@@ -23,6 +23,7 @@ from torch.nn import functional
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
 from krohn.lab.models.kernels import plain
+from krohn.proving.by_position import ByPosition
 
 Factory = Callable[..., Any]
 _TOLERANCE, _COARSE = 1e-4, 2e-2
@@ -99,6 +100,7 @@ class Trained(NamedTuple):
         seconds: of training.
         parameters: number of trainable parameters.
         curve: pairs of a step and the accuracy on its fresh batch, before the update.
+        by_position: how often each letter of the words of 4 T is right.
     """
 
     module: nn.Module
@@ -109,6 +111,7 @@ class Trained(NamedTuple):
     seconds: float
     parameters: int
     curve: tuple[tuple[int, float], ...] = ()
+    by_position: ByPosition | None = None
 
 
 class FirstWrong(NamedTuple):
@@ -262,12 +265,13 @@ def train_module(
     seconds = time.monotonic() - begin
     module.eval()
     generator = torch.Generator().manual_seed(1_000_003 + seed)  # not the seed of training
-    right, right_at_4 = (
-        _accuracy(module, automaton, times * effort.length, effort.tested, generator, device)
+    tested = [
+        _tested(module, automaton, times * effort.length, effort.tested, generator, device)
         for times in (1, 4)
-    )
+    ]
+    right, right_at_4 = (one.share(1, one.length) for one in tested)
     count = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
-    return Trained(module, right, right_at_4, first, diverged, seconds, count, curve)
+    return Trained(module, right, right_at_4, first, diverged, seconds, count, curve, tested[1])
 
 
 def _fit(
@@ -386,17 +390,17 @@ def first_wrong(
 
 
 @torch.no_grad()
-def _accuracy(
+def _tested(
     module: nn.Module,
     automaton: Semiautomaton,
     length: int,
     count: int,
     generator: torch.Generator,
     device: str,
-) -> float:
+) -> ByPosition:
     words, states = batch(automaton, count, length, generator, device)
     right = plain.answers(logits_of(module, words, automaton.num_states)) == states
-    return float(right.double().mean())
+    return ByPosition(tuple(right.sum(0).tolist()), count)
 
 
 def batch(

@@ -146,6 +146,7 @@ class TaskResults:
             "holds": [held for _, held in self.done],
             "curves": [[list(point) for point in one.curve] for one in done],
             "accuracy": {"T": [one.right for one in done], "4T": [one.right_at_4 for one in done]},
+            "by_position": [one.by_position.to_json() if one.by_position else None for one in done],
             "first_step": [one.first_step for one in done],
             "diverged": [one.diverged for one in done],
             "steps": self.effort.steps,
