@@ -50,6 +50,7 @@ ELSEWHERE: dict[str, str] = {
     "understand.out": "krohn:Report.save",
     "run.device": "krohn:CompiledNetwork.to_torch",
     "run.word": "krohn:run",  # words=
+    "run.online": "krohn.automata.reader:Reader.online",
     "simulate.word": "krohn:simulate",  # words=
     "simulate.observe": "krohn:Semiautomaton.observe",
     "sample.out": "krohn.for_commands:write_sample",
