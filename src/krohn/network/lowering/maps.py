@@ -134,7 +134,8 @@ def _tables(operation: Clamp, context: MapContext) -> tuple[bool, bool]:
     """Whether a table reads the target in the layer of the clamp, and in another one."""
     result = {True: False, False: False}
     for layer in context.program.layers:
-        result[operation in layer.maps] |= any(
+        own = any(isinstance(each, Clamp) and each.target == operation.target for each in layer.maps)
+        result[own] |= any(
             isinstance(change, Table) and operation.target in change.reads for change in layer.maps
         )
     return result[True], result[False]
