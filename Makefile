@@ -13,7 +13,7 @@ COMMA := ,
 .PHONY: help setup versions demo docs gallery test slow attacks release format lint type browser coq ocaml kernel-checker coqchk unit portable fuzz clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
