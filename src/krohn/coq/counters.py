@@ -26,8 +26,8 @@ MOST_PAIRS = 8_000
 SAME = 64
 """Queries and keys that agree when multiplied by this and rounded are of one class."""
 MOST_PLACES = 64
-MOST_SHORT = 16
-"""Up to this length, words may have a class for each place."""
+MOST_SHORT = 128
+"""Up to this length, words may have a class for each place; `MOST_PAIRS` bounds how many are looked at."""
 
 
 def counting(network: Transformer, automaton: Semiautomaton) -> Counting:
@@ -40,7 +40,7 @@ def counting(network: Transformer, automaton: Semiautomaton) -> Counting:
         hints = _hints(network, automaton, _period_of_places(network.positions[1:]))
         if hints.right or not short:
             return hints
-    except Unsupported:
+    except (NoCounters, Unsupported):
         if not short:
             raise
     return _hints(network, automaton, len(network.positions))
