@@ -22,13 +22,13 @@ reveal_type(krohn.equal("S4", "S4").equal)
 reveal_type(krohn.decompose("S4"))
 reveal_type(krohn.extract(net))
 reveal_type(krohn.understand(net))
-reveal_type(krohn.card("lstm"))
+reveal_type(krohn.load_automaton("a.json"))
 krohn.compile("S4", lenght=8)
 krohn.nothing
 """
 TYPES = (
     *("CompiledNetwork", "bool", "Analysis", "Semiautomaton", "bool", "Decomposition", "Extracted"),
-    *("Report", "Card"),
+    *("Report", "Semiautomaton"),
 )
 WRONG = [13, 14]
 
