@@ -80,8 +80,13 @@ def typed(command: str, folder: Path) -> None:
 
 @pytest.mark.parametrize(("name", "block"), blocks("console"), ids=lambda value: value[:40])
 def test_commands_in_the_documentation_succeed(
-    name: str, block: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    block: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """What README shows of the output is part of it, line by line."""
     if "--kernel" in block and shutil.which("coqc") is None:
         pytest.skip("no coqc is installed: apt-get install coq libcoq-flocq")
     monkeypatch.setenv("XDG_CACHE_HOME", os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"))
@@ -89,6 +94,10 @@ def test_commands_in_the_documentation_succeed(
     monkeypatch.setenv("HOME", str(tmp_path))
     for command in commands(block):
         typed(command, tmp_path)
+    printed = capsys.readouterr().out.splitlines()
+    if name.startswith("README"):
+        shown = [line for line in block.splitlines() if not line.startswith("$ ")]
+        assert [line for line in shown if line not in printed] == []
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))

@@ -367,12 +367,14 @@ def span(values: Iterable[int]) -> str:
 
 
 PAGES: Mapping[str, Callable[[], Mapping[str, str]]] = {
-    "README.md": lambda: {"s4": size_of_s4(), "sizes": sizes(), "learned": learned()},
+    "README.md": lambda: {"s4": size_of_s4()},
+    "docs/compiler.md": lambda: {"sizes": sizes()},
     "docs/index.md": lambda: {"s4": size_of_s4()},
     "docs/tour.md": lambda: {"s4": size_of_s4()},
     "docs/recipes.md": lambda: {"recipes": recipes()},
     "docs/findings.md": lambda: {
         "verdicts": claims_by_verdict(published()),
+        "learned": learned(),
         "filled": filled_cells(),
         "scales": markdown(*scales()),
     },
