@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from krohn.network.meaning import MeaningView
     from krohn.paper.barrington import BarringtonProgram
 
-    Loaded = CompiledNetwork | RecurrentNetwork | LoopedNetwork | ExportedNetwork | TrainedNetwork
+    Loaded: TypeAlias = CompiledNetwork | RecurrentNetwork | LoopedNetwork | ExportedNetwork | TrainedNetwork
 
 Network = CompiledNetwork | str | Path
 """A compiled network, or the directory that holds one."""

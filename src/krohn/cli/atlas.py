@@ -1,6 +1,7 @@
 """``krohn atlas``: what trained networks made of 3,382 automata; and all small automata with their depth."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -45,8 +46,8 @@ def command(
               krohn atlas --states 2 --letters 2
               krohn atlas --states 4 --letters 2 --sample 10 --json
     """
-    chosen = {"class_": class_, "kind": kind, "positions": positions}
-    rows = krohn.atlas(
+    chosen: dict[str, Any] = {"class_": class_, "kind": kind, "positions": positions}
+    rows: Any = krohn.atlas(
         states, letters, **chosen, sample=sample, seed=seed, effort=effort, progress=show_share
     )
     if states is None:

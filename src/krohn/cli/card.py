@@ -59,7 +59,7 @@ def command(
     """
     if control and options["device"] == "cpu":
         note("no GPU: the layer's arithmetic is run one letter after the other, not by its kernels")
-    chosen = {} if tasks is None else {"tasks": tasks}
+    chosen: dict[str, Any] = {} if tasks is None else {"tasks": tasks}
     result = krohn.card(layer, out=out, control=control, tell=note, **chosen, **options)
     if out is not None:
         written = ("control.json", "control.svg") if control else ("card.html",)

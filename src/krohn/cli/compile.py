@@ -70,7 +70,8 @@ def command(
         options = {}
     elif length is None:
         raise click.UsageError("a Transformer is built for words up to a length; choose it with --length")
-    network = krohn.compile(automaton, length, architecture=architecture, out=out, **options)
+    given: dict[str, Any] = options | {"length": length, "architecture": architecture}
+    network = krohn.compile(automaton, out=out, **given)
     report = krohn.report(network, options.get("dtype"), architecture)
     if out is not None:
         meaning = {"transformer": "krohn.json", "looped": "looped.json"}.get(architecture, "recurrent.json")

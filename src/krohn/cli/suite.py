@@ -1,6 +1,7 @@
 """``krohn suite``: networks whose algorithm is known, with their circuits, and a scorer."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -80,7 +81,7 @@ def score_hypothesis(
     """
     if sum(given is not None for given in (circuit, subspace, answers)) != 1:
         raise click.UsageError("give --circuit FILE, --subspace FILE or --answers FILE, one of the three")
-    score = krohn.suite.score(folder, circuit=circuit, subspace=subspace, answers=answers, key=key)
+    score: Any = krohn.suite.score(folder, circuit=circuit, subspace=subspace, answers=answers, key=key)
     payload = score.to_json() if subspace is None else {"subspaces": score.rows()}
     emit(payload, as_json=as_json, text=score.text)
 

@@ -103,7 +103,7 @@ def _title(score: HeadScore, kind: str) -> str:
     return f"{won}, {other} {getattr(score, other):.2f}, before {score.before:.2f}" if other else won
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Experiment = Experiment(
     name="attention",
     title="Attention heads of Grid9 networks",
     claim="first-layer heads attend uniformly; last-layer heads attend to the last visit of a boundary",

@@ -75,7 +75,7 @@ def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     return {"curves": line_chart(panels, note=note_on(cells, scale))}
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Experiment = Experiment(
     name="curves",
     title="Training curves of C2 and S5",
     claim="training is unstable: high variance, negative progress, accuracy that decays again",

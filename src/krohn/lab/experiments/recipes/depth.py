@@ -64,7 +64,8 @@ OTHER_TASKS = ("Grid9", "Dyck4,2", "C2")
 # The headline's recipe; the map has the cells at T = 100 but for 5 and 7 layers. With 7, the depth of the
 # doubling, every automaton is trained, to stand beside the taught ones.
 GROWTH = {"25 letters, Muon": 25, "50 letters, Muon": 50}
-GROWTH_TASKS, GROWTH_DEPTHS, DOUBLING_DEPTH = ("D8", "A4", "S4", "S5"), tuple(range(2, 9)), 7
+GROWTH_TASKS, GROWTH_DEPTHS = ("D8", "A4", "S4", "S5"), tuple(range(2, 9))
+DOUBLING_DEPTH: int = 7
 # Twice as long for groups still improving when the learning rate had decayed to zero.
 TWICE, TWICE_TASKS = "twice the steps", ("Q8", "A4")
 # Is it the optimiser or the rest of its recipe? Muon's recipe with AdamW in its place: replicates 0, 1, 4
@@ -232,7 +233,7 @@ def place(row: Row) -> tuple[str, str]:
     return row["task"], f"{row['depth']}\n{COLUMN[row['sheet']]}"
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Experiment = Experiment(
     name="depth",
     title="Accuracy by task and number of layers, one recipe for all",
     claim="all 19 automata pass 99% at some depth; non-abelian groups need more layers, S5 the most",

@@ -151,7 +151,7 @@ def _panel(
     return [Panel(title=title, x_axis=axis, y_axis=y_axis, lines=lines, guides=guides)]
 
 
-LENGTH = Experiment(
+LENGTH: Experiment = Experiment(
     name="length",
     title="Longer words than in training",
     claim="only LSTM and scratchpad + recency hold beyond the trained length",
@@ -164,7 +164,7 @@ LENGTH = Experiment(
     draw=draw_lengths,
     departures=DEPARTURES,
 )
-OOD = Experiment(
+OOD: Experiment = Experiment(
     name="ood",
     title="C2 away from the training distribution",
     claim="GPT fails off Pr[1] = 0.5; LSTM and scratchpad + recency stay at 100%",

@@ -86,7 +86,7 @@ def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     return {"incomplete": line_chart(panels, note=note_on(cells, scale))}
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Experiment = Experiment(
     name="incomplete",
     title="Learning from incomplete state sequences",
     claim="GPT degrades on S5 as labels get sparser, and not on C2; LSTM stays perfect",

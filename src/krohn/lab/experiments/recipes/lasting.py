@@ -105,7 +105,7 @@ def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     return {"lasting": bar_chart(bars, title="A looped block on longer words", y_axis="share", note=note)}
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Experiment = Experiment(
     name="lasting",
     title="A looped block: log depth, right beyond its training length",
     claim="not in the paper; predictions in research/lasting-predictions.md",

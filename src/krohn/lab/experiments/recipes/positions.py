@@ -56,7 +56,7 @@ def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     return {"positions": chart} if bars else {}
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Experiment = Experiment(
     name="positions",
     title="Sinusoidal against linear positions",
     claim="alike or sinusoidal better at T; linear loses less from T to 2T",

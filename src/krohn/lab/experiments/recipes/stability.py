@@ -101,7 +101,7 @@ def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
     return {"stability-long-training": chart}
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Experiment = Experiment(
     name="stability",
     title="Dropout, EMA and patience",
     claim="dropout .1 helps the groups and hurts Dyck and Grid; EMA helps, whatever its decay",

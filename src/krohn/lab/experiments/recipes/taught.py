@@ -183,7 +183,7 @@ def _passing(row: Row) -> str:
     return reach if row["words_read"] is None else f"{row['words_read'] / 1000:.0f}k, {reach}"
 
 
-EXPERIMENT = Experiment(
+EXPERIMENT: Experiment = Experiment(
     name="taught",
     title="Doubling as a lesson: hints after the blocks, ⌈log₂ T⌉ layers",
     claim="not in the paper; predictions in research/taught-predictions.md",
