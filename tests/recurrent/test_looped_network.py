@@ -1,5 +1,6 @@
 """Exact weights of a looped block: they run, are stored and proved; and what is not right is refused."""
 
+import inspect
 import json
 from pathlib import Path
 from random import Random
@@ -168,7 +169,5 @@ def test_memory_letter_by_letter_grows_with_the_logarithm() -> None:
     for letter in Random(0).choices(range(5), k=3000):
         state = int(network.automaton.table[state, letter])
         assert step(letter) == state
-    (windows,) = (
-        cell.cell_contents for cell in step.__closure__ or () if isinstance(cell.cell_contents, list)
-    )
+    windows = inspect.getclosurevars(step).nonlocals["windows"]
     assert len(windows) == (3000).bit_count()

@@ -345,6 +345,12 @@ def refuse_network(network: Any, purpose: str, *kinds: str) -> NoReturn:
             f"{purpose} {wanted}; {short(path)} holds {CONTENTS[kind]}; "
             f"write one by {_either([WRITERS[each] for each in kinds])}"
         )
+    if path.suffix in (".onnx", ".pt2"):
+        raise InvalidFile(
+            f"{purpose} {wanted}; files {path.suffix} are not read yet: give the module, as module.py:NAME"
+        )
+    if path.is_file():
+        raise InvalidFile(f"{short(path)} must be a directory with {wanted}; it is a file")
     if not path.is_dir():
         raise InvalidFile(f"{short(path)} must exist and be a directory with {wanted}; there is none")
     names = _either([KEYS[each] for each in kinds if each in KEYS])

@@ -1,6 +1,6 @@
 """How large a compiled network is as stock blocks, without writing it."""
 
-from krohn.errors import Unsupported
+from krohn.errors import KrohnError
 from krohn.exporting.lowering import Measured, lower
 from krohn.exporting.standard_blocks import standard_blocks
 from krohn.network.compiled import CompiledNetwork
@@ -20,6 +20,6 @@ def exported_sizes(network: CompiledNetwork) -> dict[str, int] | None:
         blocks = standard_blocks(network.transformer)
         names = vocabulary_of(automaton.letter_names, automaton.output_names, padding, automaton.characters)
         stock = lower(blocks, names, _ANY, normalized=True)
-    except Unsupported:
+    except KrohnError:
         return None
     return {"blocks": stock.layers, "dim": stock.dim, "num_parameters": stock.num_parameters}
