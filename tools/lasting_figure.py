@@ -57,9 +57,7 @@ def panel(task: str, found: dict[tuple[str, str], dict[int, list[float]]]) -> Pa
 
 def main() -> None:
     found = shares()
-    note = (
-        "means of replicates; recurrent networks and GPTs read as many words as the looped block beside them"
-    )
+    note = "means of the replicates that were tried at a length; all read as many words of 64 letters"
     save(line_chart([panel(task, found) for task in TASKS], note=note), RESULTS / "lasting-length")
 
 
