@@ -5,7 +5,7 @@
     python benchmarks/bench_kernel.py --speed
 
 *Coverage*: each machine is compiled as ``krohn compile`` does by default and judged by krohn-kernel, in a
-process of its own of at most ``--seconds``; ``zoo`` stands for the paper's 19, a folder is read as
+process of its own of at most ``--seconds``; ``zoo`` stands for all of `krohn zoo`, a folder is read as
 ``bench_corpora.py`` reads it, ``--every`` takes every n-th of its machines. Rows that F.jsonl has are not
 measured again. *Speed*: one network of each kind, processor seconds of the program and of coqc on the same
 certificate. The limit: the program takes at most a fifth of Coq's time for every kind.

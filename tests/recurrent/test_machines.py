@@ -23,7 +23,7 @@ from krohn.errors import InvalidFile, InvalidInput
 from krohn.network.compiled import MODEL
 from krohn.proving.recurrent import SearchedClosure, close, horizon_of, run_all
 from krohn.proving.witness.search import checkable_table
-from krohn.recurrent.recurrent_network import MEANING, RecurrentNetwork, load, save
+from krohn.recurrent.recurrent_network import RecurrentNetwork, load, save
 from krohn.recurrent.recurrent_weights import WEIGHTS, diagonal, lstm
 from recurrent.horizons import certified_horizon
 
@@ -174,7 +174,7 @@ def test_a_witness_is_read_as_it_was_written(kind: str, tmp_path: Path) -> None:
     witness = RecurrentNetwork(WEIGHTS[kind](automaton), automaton)
     for folder in ("a", "b"):
         save(witness, tmp_path / folder)
-    for name in (MODEL, MEANING):
+    for name in (MODEL, "recurrent.json"):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
     again = load(tmp_path / "a")
     assert (again.automaton, again.automaton.name) == (automaton, "FlipFlop")
@@ -203,8 +203,8 @@ def test_a_witness_is_read_as_it_was_written(kind: str, tmp_path: Path) -> None:
 def test_a_broken_description_is_one_line(change: dict[str, object], says: str, tmp_path: Path) -> None:
     automaton = parse_spec("C2")
     save(RecurrentNetwork(lstm(automaton), automaton), tmp_path)
-    payload = json.loads((tmp_path / MEANING).read_text()) | change
-    (tmp_path / MEANING).write_text(json.dumps(payload))
+    payload = json.loads((tmp_path / "recurrent.json").read_text()) | change
+    (tmp_path / "recurrent.json").write_text(json.dumps(payload))
     with pytest.raises(InvalidFile, match=says) as caught:
         load(tmp_path)
     assert "\n" not in str(caught.value)
@@ -227,7 +227,7 @@ def test_a_witness_may_be_replaced_but_nothing_else(tmp_path: Path) -> None:
     save(witness, tmp_path)
     save(RecurrentNetwork(WEIGHTS["gru"](automaton), automaton), tmp_path)
     assert load(tmp_path).cell.kind == "gru"
-    (tmp_path / MEANING).unlink()
+    (tmp_path / "recurrent.json").unlink()
     before = (tmp_path / MODEL).read_bytes()
     with pytest.raises(InvalidInput, match="choose another directory"):
         save(witness, tmp_path)

@@ -14,8 +14,9 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidFile, InvalidInput
+from krohn.network.compiled import MODEL
 from krohn.proving.recurrent import run_all
-from krohn.recurrent.recurrent_network import MEANING, MODEL, RecurrentNetwork, load, save
+from krohn.recurrent.recurrent_network import RecurrentNetwork, load, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 
 KINDS = sorted(WEIGHTS)
@@ -33,7 +34,7 @@ def test_a_witness_comes_back_with_its_answers_and_its_bytes(kind: str, tmp_path
         save(result, tmp_path / place)
     outcome = load(tmp_path / "one")
     save(outcome, tmp_path / "three")
-    for name in (MODEL, MEANING):
+    for name in (MODEL, "recurrent.json"):
         assert len({(tmp_path / place / name).read_bytes() for place in ("one", "two", "three")}) == 1
     words = np.array(list(itertools.product(range(result.automaton.num_letters), repeat=4)))
     truth = [result.automaton.run(word) for word in words.tolist()]
@@ -65,7 +66,7 @@ def test_options_are_those_of_the_tensors_and_of_their_types(
 ) -> None:
     save(witness("deltanet"), tmp_path)
     load(tmp_path)
-    changed(tmp_path / MEANING, {name: value})
+    changed(tmp_path / "recurrent.json", {name: value})
     with pytest.raises(InvalidFile) as refused:
         load(tmp_path)
     assert "\n" not in str(refused.value)
@@ -122,7 +123,7 @@ def test_a_folder_with_other_weights_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="choose another directory"):
         save(witness("gru"), tmp_path)
     assert (tmp_path / MODEL).read_bytes() == b"of someone else"
-    assert not (tmp_path / MEANING).exists()
+    assert not (tmp_path / "recurrent.json").exists()
 
 
 def test_the_public_functions_save_and_load_recurrent_networks(tmp_path: Path) -> None:

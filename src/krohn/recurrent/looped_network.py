@@ -14,33 +14,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import save as save_tensors
 
-from krohn.automata.files import automaton_payload
 from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.files import (
-    KEYS,
-    LOOPED,
-    Folder,
-    json_bytes,
-    path_of,
-    read_json,
-    read_tensors,
-    require_keys,
-    short,
-    shown,
-    write_folder,
-)
+from krohn.base.files import KEYS, LOOPED, require_keys
 from krohn.check.files.folders import Net, looped_net
 from krohn.check.ground import Refused
 from krohn.check.looped.block import EPSILON, OPTIONS, CodedBlock
-from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.compiled import MAX_NAME, MODEL, stored_automaton
+from krohn.errors import InvalidInput
+from krohn.recurrent.network_files import Tensors, read_network, write_network
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
-MEANING = KEYS[LOOPED]
 VERSION = 1
 ROWS = 1 << 22
 """Numbers in the widest array of one pass."""
@@ -236,28 +221,16 @@ class LoopedReport:
 
 def save(network: LoopedNetwork, directory: str | Path) -> None:
     """Writes both files or none; an existing network is replaced."""
-    folder = path_of(directory)
-    Folder(folder).check_target(LOOPED, (MODEL, MEANING))
-    name = network.automaton.name
-    meaning = {
-        "krohn": VERSION,
-        "model": network.model,
-        "name": name if len(name) <= MAX_NAME else "",
-        "automaton": automaton_payload(network.automaton),
-        "digest": network.automaton.digest,
-    }
-    write_folder(folder, {MODEL: save_tensors(network.tensors), MEANING: json_bytes(meaning)}, key=MEANING)
+    write_network(directory, LOOPED, VERSION, {"model": network.model}, network.automaton, network.tensors)
 
 
 def load(directory: str | Path) -> LoopedNetwork:
     """The network in a directory; anything that does not fit is refused in one line."""
-    folder = Path(directory)
-    try:
-        keys = ("krohn", "model", "automaton", "digest")
-        payload = require_keys(read_json(folder / MEANING), keys, MEANING, optional=("name",))
-        if type(payload["krohn"]) is not int or payload["krohn"] != VERSION:
-            raise InvalidFile(f"krohn must be {VERSION}; got {shown(payload['krohn'])}")
-        model = require_keys(payload["model"], OPTIONS, f"{MEANING}: model")
-        return LoopedNetwork(read_tensors(folder / MODEL), model, stored_automaton(payload))
-    except InvalidInput as error:
-        raise InvalidFile(f"{short(folder)}: not a looped network: {error}") from error
+    return read_network(directory, LOOPED, VERSION, ("model",), _of_files, "looped")
+
+
+def _of_files(
+    payload: dict[str, Any], tensors: Callable[[], Tensors], automaton: Semiautomaton
+) -> LoopedNetwork:
+    model = require_keys(payload["model"], OPTIONS, f"{KEYS[LOOPED]}: model")
+    return LoopedNetwork(dict(tensors()), model, automaton)

@@ -11,31 +11,17 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.numpy import save as save_tensors
 
-from krohn.automata.files import automaton_payload
 from krohn.automata.reader import Reader
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.base.files import (
-    KEYS,
-    RECURRENT,
-    Folder,
-    json_bytes,
-    path_of,
-    read_json,
-    read_tensors,
-    require_keys,
-    short,
-    shown,
-    write_folder,
-)
+from krohn.base.files import RECURRENT, shown
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.arithmetic.sums import Sums
 from krohn.check.ground import Array, Real
 from krohn.check.recurrent.cells import Cell, Tensors
 from krohn.check.recurrent.rules import CELLS
-from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.compiled import MAX_NAME, MODEL, stored_automaton
+from krohn.errors import InvalidFile
+from krohn.recurrent.network_files import read_network, write_network
 
 Floats = npt.NDArray[np.float32]
 
@@ -149,7 +135,6 @@ def _one(values: npt.NDArray[Any]) -> Real:
     return Real(values, values)
 
 
-MEANING = KEYS[RECURRENT]
 VERSION = 2
 
 
@@ -212,36 +197,24 @@ class RecurrentReport:
 
 def save(network: RecurrentNetwork, directory: str | Path) -> None:
     """Writes both files or none; an existing network is replaced."""
-    folder = path_of(directory)
-    Folder(folder).check_target(RECURRENT, (MODEL, MEANING))
-    name = network.automaton.name
-    meaning = {
-        "krohn": VERSION,
-        "architecture": network.cell.kind,
-        "options": network.cell.options,
-        "name": name if len(name) <= MAX_NAME else "",
-        "automaton": automaton_payload(network.automaton),
-        "digest": network.automaton.digest,
-    }
-    files = {MODEL: save_tensors(dict(network.cell.tensors)), MEANING: json_bytes(meaning)}
-    write_folder(folder, files, key=MEANING)
+    cell = network.cell
+    about = {"architecture": cell.kind, "options": cell.options}
+    write_network(directory, RECURRENT, VERSION, about, network.automaton, cell.tensors)
 
 
 def load(directory: str | Path) -> RecurrentNetwork:
     """The network in a directory; anything that does not fit is refused in one line."""
-    folder = Path(directory)
-    try:
-        keys = ("krohn", "architecture", "options", "automaton", "digest")
-        payload = require_keys(read_json(folder / MEANING), keys, MEANING, optional=("name",))
-        if type(payload["krohn"]) is not int or payload["krohn"] != VERSION:
-            raise InvalidFile(f"krohn must be {VERSION}; got {shown(payload['krohn'])}")
-        kind = payload["architecture"]
-        if not isinstance(kind, str) or kind not in CELLS:
-            raise InvalidFile(f"architecture must be one of {', '.join(CELLS)}; got {shown(kind)}")
-        cell = _cell(kind, read_tensors(folder / MODEL), payload["options"])
-        return RecurrentNetwork(cell, stored_automaton(payload))
-    except InvalidInput as error:
-        raise InvalidFile(f"{short(folder)}: not a recurrent network: {error}") from error
+    sizes = ("architecture", "options")
+    return read_network(directory, RECURRENT, VERSION, sizes, _of_files, "recurrent")
+
+
+def _of_files(
+    payload: dict[str, Any], tensors: Callable[[], Tensors], automaton: Semiautomaton
+) -> RecurrentNetwork:
+    kind = payload["architecture"]
+    if not isinstance(kind, str) or kind not in CELLS:
+        raise InvalidFile(f"architecture must be one of {', '.join(CELLS)}; got {shown(kind)}")
+    return RecurrentNetwork(_cell(kind, tensors(), payload["options"]), automaton)
 
 
 def _cell(kind: str, tensors: Tensors, options: object) -> Cell:

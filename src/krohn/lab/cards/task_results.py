@@ -1,7 +1,8 @@
 """What was trained on one automaton, and the verdict: cannot, did not learn, or no verdict at all.
 
 That training fails says something about a layer only if a layer that can, by theorem, learns the same from
-the same words: the control. Right at T alone is not learned: there layers pass that cannot, by habit.
+the same words: the control. Accuracy at the trained length alone does not count as learned, since layers
+that cannot track the state reach it too.
 """
 
 import time
