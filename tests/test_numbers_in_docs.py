@@ -81,10 +81,10 @@ def test_shares_of_words_that_taught_networks_need() -> None:
         return f"{min(share[name] for name in names)} to {max(share[name] for name in names)}%"
 
     page = text("docs/taught.md")
-    assert f"{ends(same, *few, 'A5')} of what the same task takes untaught with 7 layers" in page
-    assert f"(A4 {same['A4']}%), and {ends(same, *cyclic)} for cyclic groups" in page
-    beside = f"it is {ends(quickest, *few, 'S5')} (A5 {quickest['A5']}%, A4 {quickest['A4']}%), and "
-    assert beside + ends(quickest, *cyclic) in page
+    assert f"| {ends(same, *few, 'A5')}, with A5 | {ends(quickest, *few, 'S5')}, with S5 |" in page
+    assert f"| A5 | | {quickest['A5']}% |" in page
+    assert f"| A4 | {same['A4']}% | {quickest['A4']}% |" in page
+    assert f"| cyclic groups | {ends(same, *cyclic)} | {ends(quickest, *cyclic)} |" in page
 
 
 def test_replicates_that_pass_untaught_with_seven_layers() -> None:
@@ -94,9 +94,10 @@ def test_replicates_that_pass_untaught_with_seven_layers() -> None:
     assert sum(count == 6 for count in passed.values()) == 15
     rest = {name: count for name, count in passed.items() if count < 6}
     assert rest == {"D8": 4, "D6": 2, "S4": 2, "S5": 0}
-    assert "15 automata pass in 6 of 6 as well, D8 in 4, D6 and S4 in 2 and S5 in none" in text(
-        "docs/taught.md"
-    )
+    page = text("docs/taught.md")
+    for row in ("| D8 | 6 | 4 |", "| D6, S4 | 6 each | 2 each |", "| S5 | 6 | 0 |"):
+        assert row in page
+    assert "| the other 15 automata | 6 each | 6 each |" in page
 
 
 @pytest.mark.parametrize(("name", "kind"), [("Grid4", "diagonal"), ("D8", "diagonal"), ("S4", "deltanet")])
