@@ -239,12 +239,20 @@ def main() -> None:
         "--replicates", type=int, default=1, help="how many replicates that solve a cell to keep"
     )
     parser.add_argument(
+        "--priority",
+        type=int,
+        default=0,
+        help="of this process's work among those that share a GPU through MPS, 0 to 5; higher goes first",
+    )
+    parser.add_argument(
         "--partial",
         action="store_true",
         help="start runs that may not finish in time; their results are marked partial",
     )
     options = parser.parse_args()
     code_version()  # of the sources that run; those on disk may be newer when the first record is written
+    if options.priority:  # a network alone has small kernels, which would wait behind those of many
+        torch.cuda.set_stream(torch.cuda.Stream(priority=-options.priority))
     deadline = time.time() + options.seconds
     lines = [line for line in options.queue.read_text().splitlines() if line.strip() and line[0] != "#"]
     waiting = [result for line in lines for result in chosen(line, options.scale)]

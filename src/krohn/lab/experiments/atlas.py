@@ -132,7 +132,7 @@ def reproduce_atlas(
     missing = 0
     if run:
         folder.mkdir(parents=True, exist_ok=True)
-        entries = _entries(scale, also)
+        entries = entries_of(scale, also)
         _predict(entries, automata_file, say)
         deadline = None if time_limit is None else time.time() + time_limit
         run_cells(entries, cells, rows_file, device=device, deadline=deadline, changes=changes, say=say)
@@ -151,7 +151,8 @@ def reproduce_atlas(
     )  # fmt: skip
 
 
-def _entries(scale: Scale, also: Path | None) -> list[Entry]:
+def entries_of(scale: Scale, also: Path | None) -> list[Entry]:
+    """The automata of a scale, and those of a folder that are not among them."""
     entries = generated()
     if scale is Scale.SMOKE:
         return entries[:SMOKE_AUTOMATA]

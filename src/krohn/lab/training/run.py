@@ -289,6 +289,7 @@ class Run:
                 self._steppers.clear()
                 if self.task.device.type == "cuda":
                     gc.collect()  # captured graphs contain reference cycles
+                    torch.cuda.empty_cache()  # for other processes on the GPU
         return scores
 
     def stepper(self) -> Stepper:
