@@ -44,6 +44,7 @@ ELSEWHERE: dict[str, str] = {
     "zoo.out": "krohn:dump_automaton",
     "analyze.eggbox": "krohn:Analysis.eggbox",
     "analyze.svg": "krohn:Analysis.eggbox",
+    "analyze.verbose": "krohn:Analysis.text",
     "decompose.svg": "krohn:Decomposition.svg",
     "verify.as_argument": "krohn:Verification.argument",
     "explain.out": "krohn:Explanation.save",

@@ -53,7 +53,7 @@ def test_the_report_has_the_promised_keys(
 
 
 def test_a_person_reads_the_verdict_and_the_eggbox(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["analyze", "T3", "--eggbox"]) == 0
+    assert run(["analyze", "T3", "--verbose", "--eggbox"]) == 0
     text = capsys.readouterr().out
     assert "complexity   ACC0" in text
     assert "3 D-classes (3 regular), 5 R, 7 L, 13 H; 10 idempotents" in text
@@ -107,13 +107,15 @@ def test_depth_is_bounded_on_both_sides_with_a_witness(capsys: pytest.CaptureFix
     assert (depth["upper"], depth["lower"], depth["optimal"]) == (2, 2, True)
     assert depth["blocks"] == krohn.compile("D6", 100).transformer.num_blocks == 3
     assert depth["witness"]["kind"] == "block scheme"
-    assert run(["analyze", "D6"]) == 0
-    text = capsys.readouterr().out
     beyond = f"{depth['lower_beyond']:,} letters"
+    assert run(["analyze", "D6"]) == 0
+    assert f"depth        2, optimal beyond {beyond} (--verbose says" in capsys.readouterr().out
+    assert run(["analyze", "D6", "--verbose"]) == 0
+    text = capsys.readouterr().out
     assert f"depth        2, optimal for words of more than {beyond} and layers of 8 heads of" in text
     assert depth["lower_for"] == {"heads": 8, "head_dim": 64, "bits": 24}
     assert "24 bits: answers that survive an error of 2^-24" in text
-    assert "blocks       3 of GPT-2 " in text
+    assert "blocks       3 of GPT-2, " in text
     assert "not enough" not in text
 
 
@@ -121,7 +123,7 @@ def test_one_layer_of_c2_has_constant_heads_and_an_mlp_that_grows(capsys: pytest
     """What analyze prints beside "1, optimal", measured: as √T with four hidden layers, as T with one."""
     assert run(["analyze", "C2"]) == 0
     text = capsys.readouterr().out
-    assert "depth        1, optimal for words of more than 1 letter\nblocks       1 of GPT-2 " in text
+    assert "depth        1, optimal beyond 1 letter\nblocks       1 of GPT-2, " in text
     assert f"\ngrows        {GROWTH['precision', 'width']}\n" in text
     keys = ("depth", "heads", "head_dim", "mlp_depth", "mlp_width")
     for objective, length, hidden, width in (

@@ -142,7 +142,7 @@ def test_levels_are_counted_where_they_can_be(spec: str, levels: int | None, not
 
 
 def test_an_analysis_is_read_as_it_is_written(capsys: pytest.CaptureFixture[str]) -> None:
-    text, payload = asked(capsys, 0, "analyze", "FlipFlop")
+    text, payload = asked(capsys, 0, "analyze", "FlipFlop", "--verbose")
     lines = dict(line.split(maxsplit=1) for line in text.splitlines() if line and " " in line)
     assert lines["complexity"] == payload["complexity"]
     assert lines["levels"] == str(payload["levels"])

@@ -255,6 +255,7 @@ def test_bounds_on_the_depth_name_the_words_and_layers_they_hold_for(
 ) -> None:
     bounds = DepthBounds(upper, witness, SIZE)
     assert str(bounds) == text
+    assert bounds.brief.partition(" beyond ")[0] == text.partition(" for words ")[0]
     shown = bounds.to_json(("a", "b"))
     assert shown["optimal"] == (upper == bounds.lower)
     assert shown["lower_for"] == {"heads": 1, "head_dim": 2, "bits": 24}

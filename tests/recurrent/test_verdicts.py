@@ -182,7 +182,7 @@ def test_analyze_has_a_row_per_family(capsys) -> None:
     keys = {"name", "can", "layers", "steps", "margin", "reason", "source", "assumptions", "least"}
     keys |= {"unless", "witness"}
     assert [set(row) for row in payload["architectures"]] == [keys] * 17
-    assert run(["analyze", "C3"]) == 0
+    assert run(["analyze", "C3", "--verbose"]) == 0
     assert "real diagonal layers can only do 2-groups" in capsys.readouterr().out
 
 
@@ -321,7 +321,7 @@ def test_kinds_of_transformer(spec, soft, counts, hard, periodic) -> None:
 
 
 def test_a_row_that_is_conditional_is_no_plain_no(capsys) -> None:
-    assert run(["analyze", "A5"]) == 0
+    assert run(["analyze", "A5", "--verbose"]) == 0
     text = capsys.readouterr().out
     (line,) = (line for line in text.splitlines() if line.startswith("Transformer, fixed depth  "))
     assert "not unless TC⁰ = NC¹" in line

@@ -1,6 +1,6 @@
 """``krohn.analyze``: the algebra of an automaton, its depth, and which architectures can track it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -79,11 +79,16 @@ class Analysis(Algebra):
             "learned": None if self.alike is None else self.alike.to_json(),
         }
 
-    def text(self, name: str = "") -> str:
-        """The report; ``name`` is what the automaton was called."""
-        known = _text(name or self.automaton.name, self, self._levels[0])
-        trained = "" if self.alike is None else f"\n\n{self.alike}"
-        return f"{known}\n\n{_architectures(self.families)}{trained}"
+    def text(self, name: str = "", *, verbose: bool = False) -> str:
+        """The report; ``name`` is what the automaton was called.
+
+        With ``verbose`` also Green's relations, the scope and witness of the lower bound, and for each
+        architecture the reason, what it assumes and where it is proved.
+        """
+        name = name or self.automaton.name
+        known = _text(name, self, self._levels[0] if verbose else None, verbose=verbose)
+        trained = "" if self.alike is None else f"\n\ntrained: {self.alike}"
+        return f"{known}{trained}\n\n{_architectures(self.families, verbose=verbose)}"
 
 
 @plainly
@@ -174,74 +179,86 @@ def _first(names: Sequence[str]) -> str:
     return " ".join(names[:_LISTED]) + (" …" if len(names) > _LISTED else "")
 
 
-def _text(spec: str, analysis: Analysis, levels: int | None) -> str:
-    green, depth = analysis.green, analysis.depth
-    number = analysis.semigroup_size
-    size = "unknown elements" if number is None else counted(number, "element")
+def _text(spec: str, analysis: Analysis, levels: int | None, *, verbose: bool) -> str:
+    depth, number = analysis.depth, analysis.semigroup_size
     named, meaning = analysis.classes.text()
-    lines = [
-        f"{spec}: {named}",
-        f"class        {meaning}",
-        f"size         {counted(analysis.num_states, 'state')}, {counted(analysis.num_letters, 'letter')}",
-        f"letters      {_first(analysis.automaton.letter_names)}",
-        f"states       {_first(analysis.automaton.state_names)}",
-        f"semigroup    {size}{' (a group)' if analysis.is_group else ''}",
+    elements = "unknown elements" if number is None else counted(number, "element")
+    facts = [
+        ("class", meaning),
+        ("complexity", analysis.complexity),
+        ("states", f"{analysis.num_states:,}: {_first(analysis.automaton.state_names)}"),
+        ("letters", f"{analysis.num_letters:,}: {_first(analysis.automaton.letter_names)}"),
+        ("semigroup", elements + (", a group" if analysis.is_group else "")),
     ]
-    if green is not None:
-        classes = counted(green.num_d, "D-class", "D-classes")
-        lines.append(
-            f"Green        {classes} ({green.num_regular_d} regular), {green.num_r} R, "
-            f"{green.num_l} L, {green.num_h} H; {counted(green.num_idempotents, 'idempotent')}"
-        )
-    lines.append(f"levels       {'unknown' if levels is None else levels}")
+    if analysis.groups:
+        groups = [f"{group.name} (factors {' '.join(group.factors)})" for group in analysis.groups]
+        facts.append(("groups", "; ".join(groups[:_LISTED]) + (" …" if len(groups) > _LISTED else "")))
     none = " (none unless TC⁰ = NC¹, MLPs of constant depth)" if analysis.complexity == "NC1-complete" else ""
-    lines.append(f"depth        {str(depth).replace(' known', f' known{none}')}")
+    facts.append(("depth", (str(depth) if verbose else depth.brief).replace(" known", f" known{none}")))
     if depth.blocks:
-        blocks = f"{depth.blocks} of GPT-2 (attention and an MLP of one hidden layer) in real numbers"
-        lines.append(f"blocks       {blocks}; krohn compile says how many are proved in float32")
+        facts.append(
+            ("blocks", f"{depth.blocks} of GPT-2, in real numbers; krohn compile proves them in floats")
+        )
     if depth.grows is not None:
-        lines.append(f"grows        {GROWTH[depth.grows]}")
+        facts.append(("grows", GROWTH[depth.grows]))
+    if verbose:
+        facts += _details(analysis, levels)
+    return "\n".join([f"{spec}: {named}", "", *(f"{label:<12} {fact}" for label, fact in facts)])
+
+
+def _details(analysis: Analysis, levels: int | None) -> Iterator[tuple[str, str]]:
+    """What a theorist asks next."""
+    green, depth = analysis.green, analysis.depth
+    yield "reason", analysis.reason
     if depth.lower > 1:
-        lines.append(
-            f"one layer    of that size, if its embedding may be any function of letter and position and its "
-            f"MLP any function, can do all words of up to "
-            f"{depth.one_layer_up_to:,} letters (results/tables/width.md of the repository)"
+        yield (
+            "one layer",
+            f"of that size, if its embedding may be any function of letter and position and its MLP any "
+            f"function, can do all words of up to {depth.one_layer_up_to:,} letters",
         )
     if depth.witness is not None:
-        lines.append(f"witness      {depth.witness.describe(analysis.automaton.letter_names)}")
-    lines.append(f"complexity   {analysis.complexity}")
-    lines.append(f"reason       {analysis.reason}")
-    if analysis.groups:
-        rows = [
-            (group.name, group.order, len(group.states), " ".join(group.factors)) for group in analysis.groups
-        ]
-        lines += ["", table(("group", "order", "states", "factors"), rows)]
-    return "\n".join(lines)
+        yield "witness", depth.witness.describe(analysis.automaton.letter_names)
+    yield "levels", "unknown" if levels is None else str(levels)
+    if green is not None:
+        classes = counted(green.num_d, "D-class", "D-classes")
+        yield (
+            "Green",
+            f"{classes} ({green.num_regular_d} regular), {green.num_r} R, {green.num_l} L, {green.num_h} H; "
+            f"{counted(green.num_idempotents, 'idempotent')}",
+        )
+    for group in analysis.groups:
+        yield "group", f"{group.name} of order {group.order:,} permutes {counted(len(group.states), 'state')}"
 
 
-def _architectures(families: tuple[FamilyVerdict, ...]) -> str:
+def _architectures(families: tuple[FamilyVerdict, ...], *, verbose: bool) -> str:
     """Which families of models can track the automaton, and how many layers and steps suffice."""
     words = {True: "yes", False: "no", None: "open"}
-    rows, named = [], dict[str, list[str]]()
+    rows = []
     for row in families:
         sizes = ("" if value is None else str(value) for value in (row.layers, row.steps))
         can = f"not unless {row.unless}" if row.unless else words[row.can]
-        rows.append((row.name, can, *sizes, row.reason))
-        named.setdefault(row.assumptions, []).append(row.name)
-    shown = table(("architecture", "can", "layers", "steps", "why"), rows)
-    cited: dict[str, list[str]] = {}
-    for row in families:
-        cited.setdefault(row.source, []).append(row.name)
-    sources = [f"- {', '.join(names)}: {source}" for source, names in cited.items()]
-    assumed = [f"- {', '.join(names)}: {assumption}" for assumption, names in named.items()]
+        rows.append((row.name, can, *sizes, *([row.reason] if verbose else [])))
+    header = ("architecture", "can", "layers", "steps", *(["why"] if verbose else []))
+    if not verbose:
+        return (
+            f"{table(header, rows)}\n\n--verbose gives the reason, the assumptions and the source of each row"
+        )
     return "\n".join(
         [
-            shown,
+            table(header, rows),
             "",
             "assumptions (layers suffice; --json says where fewer cannot do):",
-            *assumed,
+            *_grouped(families, "assumptions"),
             "",
             "sources:",
-            *sources,
+            *_grouped(families, "source"),
         ]
     )
+
+
+def _grouped(families: tuple[FamilyVerdict, ...], field: str) -> list[str]:
+    """A line for each value of the field, with the families that have it."""
+    named = dict[str, list[str]]()
+    for row in families:
+        named.setdefault(getattr(row, field), []).append(row.name)
+    return [f"- {', '.join(names)}: {value}" for value, names in named.items()]

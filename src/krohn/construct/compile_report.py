@@ -124,7 +124,9 @@ def _depth(network: CompiledNetwork, depth: DepthBounds) -> str:
     """The line on depth: optimal only where the lower bound holds for words of this length."""
     layers = network.transformer.depth
     built = counted(layers, "layer")
-    least = f"; at least {depth.lower} {depth.range}" if depth.lower else ""
+    beyond = f"for words of more than {counted(depth.lower_beyond, 'letter')}"
+    scope = ", with layers of this size (depth_bounds in --json)" if depth.lower > 1 else ""
+    least = f"; at least {depth.lower} {beyond}{scope}" if depth.lower else ""
     if layers == 0:
         words = "of every length" if depth.upper == 0 else f"of {counted(network.length, 'letter')}"
         return f"depth: no layer; in words {words} position and last letter decide{least}"

@@ -65,13 +65,22 @@ class DepthBounds:
         return self.upper == self.lower
 
     def __str__(self) -> str:
-        """Both bounds, the lower one with the words for which it holds."""
+        """Both bounds, the lower one with the words and layers for which it holds."""
+        return self._with(self.range)
+
+    @property
+    def brief(self) -> str:
+        """Both bounds, the lower one with the words alone; ``str`` names the layers too."""
+        more = " (--verbose says for which layers)" if self.lower > 1 else ""
+        return self._with(f"beyond {counted(self.lower_beyond, 'letter')}{more}")
+
+    def _with(self, scope: str) -> str:
         if self.upper == 0:
             return "0, optimal: the last letter and the place decide"
         if self.optimal:
-            return f"{self.upper}, optimal {self.range}" if self.lower else f"{self.upper}, optimal"
+            return f"{self.upper}, optimal {scope}" if self.lower else f"{self.upper}, optimal"
         most = "no constant depth known" if self.upper is None else f"at most {self.upper} at every length"
-        return f"{most}; at least {self.lower} {self.range}" if self.lower else most
+        return f"{most}; at least {self.lower} {scope}" if self.lower else most
 
     @property
     def range(self) -> str:
