@@ -51,7 +51,7 @@ def commands_page() -> str:
     """Usage, what it does, arguments and options of every command."""
     context = click.Context(app, info_name="krohn")
     sections = ["# Commands\n\nWritten from the code when the site is built.\n"]
-    for name, (_, line) in COMMANDS.items():
+    for name, line in COMMANDS.items():
         command = app.get_command(context, name)
         assert command is not None
         sections.append(_section(name, line, command, context))

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
-from krohn.cli.app import COMMANDS, run
+from krohn.cli.app import run
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
 from krohn.lab.experiments.names import Scale
 
@@ -33,7 +33,7 @@ def test_the_page_names_commands_scripts_and_functions() -> None:
 @pytest.mark.parametrize("text", sorted({text for _, text in TYPED}))
 def test_every_command_is_read(text: str) -> None:
     name, *words = shlex.split(text)[1:]
-    command = importlib.import_module(f"krohn.cli.{COMMANDS[name][0]}").command
+    command = importlib.import_module(f"krohn.cli.{name}").command
     assert isinstance(command, click.Command), name
     words = [word.replace("results/networks/RUN", str(ROOT / "results" / "lasting" / "c3")) for word in words]
     command.make_context(name, [*words])  # refuses unknown options and values

@@ -83,7 +83,7 @@ def test_understand_says_what_a_recurrent_network_is(place: Path, capsys: pytest
 
 @every("name", sorted(COMMANDS))
 def test_length_has_its_short_form_in_every_command(name: str) -> None:
-    command = import_module(f"krohn.cli.{COMMANDS[name][0]}").command
+    command = import_module(f"krohn.cli.{name}").command
     inner = command.commands.values() if isinstance(command, click.Group) else [command]
     for each in inner:
         for option in each.params:

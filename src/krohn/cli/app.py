@@ -20,46 +20,57 @@ from krohn.errors import Interrupted, KrohnError
 TRACEBACK = "KROHN_TRACEBACK"
 """The environment variable that asks for the traceback of an error."""
 
-# Command -> (module in krohn.cli that holds a click command called `command`, one line of help).
-COMMANDS: dict[str, tuple[str, str]] = {
-    "zoo": ("zoo", "List the named automata, or show one."),
-    "analyze": ("analyze", "Compute semigroup, groups, and the circuit class of the word problem."),
-    "equal": ("equal", "Compare two automata on all words."),
-    "decompose": ("decompose", "Find the Krohn–Rhodes cascade, shorten it, prove it and draw it."),
-    "compile": ("compile", "Write the weights of a Transformer that simulates the automaton."),
-    "verify": ("verify", "Prove from the weights that every word up to a length is right."),
-    "explain": ("explain", "Explain heads, registers and tables, and their values on a word."),
-    "understand": ("understand", "Find which variables a network holds after which block, by swaps."),
-    "run": ("run", "Read words and print their states, by a compiled network."),
-    "simulate": ("simulate", "Read words and print their states, by the automaton itself."),
-    "sample": ("sample", "Write random words and their states as a data set."),
-    "train": ("train", "Train networks on an automaton, several replicates at once."),
-    "card": ("card", "Find what a layer can track, what it learns, and up to which length."),
-    "reproduce": ("reproduce", "Rerun an experiment of the paper: runs, table and figures."),
-    "results": ("results", "List, show, merge, export and import stored runs."),
-    "export": ("export", "Write a network as a stock GPT-2 or as ONNX."),
-    "suite": ("suite", "Build networks whose algorithm is known; score circuits against them."),
-    "extract": ("extract", "Learn the automaton that a network computes."),
-    "explore": ("explore", "Write or serve a page that runs the compiled network."),
-    "atlas": ("atlas", "List small automata with their classes and the layers they need."),
-    "doctor": ("doctor", "Check versions, the accelerator, and extras that are missing."),
-    "barrington": ("barrington", "Turn a Boolean formula into a word problem over an automaton."),
-    "circuit": ("circuit", "Turn a compiled network into a circuit of threshold gates."),
+# By what the reader has, a line of help for each command. The module of that name holds it, as `command`.
+SECTIONS: dict[str, dict[str, str]] = {
+    "You have a machine": {
+        "zoo": "List the named automata; draw one, or write it as a file.",
+        "analyze": "Find its class, its algebra, the layers it needs, and which architectures can track it.",
+        "equal": "Compare two automata on all words.",
+        "decompose": "Find the Krohn–Rhodes cascade, shorten it, prove it and draw it.",
+        "compile": "Write the weights of a network that simulates it, and prove them where it can.",
+        "simulate": "Read words and print their states, by the automaton itself.",
+        "sample": "Write random words and their states as a data set.",
+        "explore": "Write a page that runs its network in the browser, and open it.",
+    },
+    "You have a network": {
+        "verify": "Prove that it is right on every input, or show one on which it is wrong.",
+        "run": "Read words and print their states.",
+        "explain": "Explain heads, registers and tables of a compiled one, and their values on a word.",
+        "understand": "Find which variables it holds after which block, shown by swaps.",
+        "extract": "Learn the automaton that it computes.",
+        "export": "Write it as a stock GPT-2 or as ONNX.",
+    },
+    "You have a method, or design layers": {
+        "suite": "Build networks whose algorithm is known; score circuits against them.",
+        "card": "Find what a layer can track, what it learns, and up to which length it is right.",
+    },
+    "You train": {
+        "train": "Train networks on an automaton, several replicates at once; or on many automata.",
+        "reproduce": "Rerun an experiment of the paper: runs, table and figures.",
+        "results": "List, show and export stored runs.",
+        "atlas": "Show what networks trained on thousands of automata learned, and the layers of small ones.",
+    },
+    "Besides": {
+        "barrington": "Turn a Boolean formula into a word problem over an automaton.",
+        "circuit": "Turn a compiled network into a circuit of threshold gates.",
+        "doctor": "Check versions, the accelerator, and extras that are missing.",
+    },
 }
+COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
 
 
 class CommandTable(click.Group):
     """Imports a command's module only when that command is asked for, so `--help` stays instant."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands in the order of the pipeline."""
+        """The commands in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command's click object, imported now."""
         if cmd_name not in COMMANDS:
             return None
-        command = import_module(f"krohn.cli.{COMMANDS[cmd_name][0]}").command
+        command = import_module(f"krohn.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
 
@@ -74,9 +85,10 @@ class CommandTable(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Lists the commands from the table, without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+        """Lists the commands by what the reader has, without importing them."""
+        for title, commands in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(list(commands.items()))
 
 
 @click.command(
@@ -85,10 +97,11 @@ class CommandTable(click.Group):
 )
 @click.version_option(__version__, prog_name="krohn")
 def app() -> None:
-    """Finite automata, their algebra, and the shallow Transformers that simulate them.
+    """Prove small Transformers right on every input: compiled from your automaton, or trained by you.
 
     \b
-    Example:  krohn analyze S4
+    Example:  krohn compile S4 --length 100 --out s4
+              krohn verify s4
     """
 
 
