@@ -9,9 +9,10 @@ from torch import Tensor
 
 from krohn.lab import random_streams
 from krohn.lab.models.kernels import operations, plain
-from krohn.lab.models.network import model_config
+from krohn.lab.models.registry import model_config
+from krohn.lab.training.adamw import plain_update
 from krohn.lab.training.config import OptimizerConfig
-from krohn.lab.training.optimizers import Muon, plain_update
+from krohn.lab.training.muon import Muon
 from krohn.lab.training.state import TrainState
 
 Function = Callable[[list[Tensor], dict[str, Tensor]], Tensor | tuple[Tensor, ...]]

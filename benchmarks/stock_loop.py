@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from krohn.automata.zoo import parse_spec
 from krohn.lab.models.architectures.gpt import GptConfig
-from krohn.lab.models.network import Weights
+from krohn.lab.models.parameters import Weights
 from krohn.lab.tasks.batches import Task
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.learning_rates import shape

@@ -31,11 +31,12 @@ import torch
 
 from krohn.base.files import write_json
 from krohn.lab.experiments.all_experiments import EXPERIMENTS
+from krohn.lab.experiments.code_version import code_version
 from krohn.lab.experiments.engines import Job
 from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.names import Scale, parse_scale
 from krohn.lab.experiments.recipes.depth import DOUBLING_DEPTH, GROWTH, MUON, passing_depth
-from krohn.lab.experiments.single_run import code_version, work
+from krohn.lab.experiments.single_run import work
 from krohn.lab.experiments.store import Store
 from krohn.lab.experiments.summary import SOLVED
 from krohn.lab.experiments.sweep import is_done

@@ -66,7 +66,7 @@ ELSEWHERE: dict[str, str] = {
     "barrington.assign": "krohn.paper.barrington:BarringtonProgram.accepts",
     "barrington.with_network": "krohn:compile",
     "circuit.target": "krohn:compile",
-    "circuit.seed": "krohn.paper.threshold_gates:Circuit",
+    "circuit.seed": "krohn.paper.gate_circuit:Circuit",
     "reproduce.markdown": "krohn:Reproduction.markdown",
 }
 """What does the same in Python; ``module:name``."""

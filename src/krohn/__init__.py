@@ -116,7 +116,7 @@ _PUBLIC = {
     "ManyResult": "krohn.lab.training.many_runs:ManyResult",
     "Verification": "krohn.proving.outcome:Verification",
     "BarringtonProgram": "krohn.paper.barrington:BarringtonProgram",
-    "Circuit": "krohn.paper.threshold_gates:Circuit",
+    "Circuit": "krohn.paper.gate_circuit:Circuit",
     "Exported": "krohn.exporting.exported:Exported",
     "Extracted": "krohn.lab.interpret.extraction:Extracted",
     "Installation": "krohn.installation:Installation",

@@ -53,7 +53,7 @@ from krohn.lab.training.many_runs import train_many as train_many
 from krohn.network.compiled import CompiledNetwork as CompiledNetwork
 from krohn.network.explanation import Explanation as Explanation
 from krohn.paper.barrington import BarringtonProgram as BarringtonProgram
-from krohn.paper.threshold_gates import Circuit as Circuit
+from krohn.paper.gate_circuit import Circuit as Circuit
 from krohn.proving.outcome import Verification as Verification
 from krohn.proving.verification import verify as verify
 

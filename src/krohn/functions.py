@@ -16,8 +16,8 @@ from krohn.base.typed import plainly
 from krohn.errors import InvalidInput
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.compiled import load as load_compiled
+from krohn.paper.gate_circuit import Circuit
 from krohn.paper.threshold_circuit import threshold_circuit
-from krohn.paper.threshold_gates import Circuit
 from krohn.proving.kinds import Forward, kind_for, read_network
 from krohn.recurrent.looped_network import LoopedNetwork, LoopedReport
 from krohn.recurrent.recurrent_network import RecurrentNetwork, RecurrentReport
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from krohn.lab.training.trained_network import TrainedNetwork
     from krohn.network.explanation import Explanation
     from krohn.network.gpt2.reading import ExportedNetwork
-    from krohn.network.meaning import MeaningView
+    from krohn.network.meaning_view import MeaningView
     from krohn.paper.barrington import BarringtonProgram
 
     Loaded: TypeAlias = CompiledNetwork | RecurrentNetwork | LoopedNetwork | ExportedNetwork | TrainedNetwork

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.automata import sampling
+from krohn.automata import block_tables
+from krohn.automata.block_dice import BlockDice
+from krohn.automata.block_tables import BlockTables
 from krohn.automata.distributions import source
-from krohn.automata.sampling import BlockDice, BlockTables, Sampler, sample
+from krohn.automata.sampling import Sampler, sample
 from krohn.automata.zoo import zoo
 
 CASES = [
@@ -49,7 +51,7 @@ def test_a_block_table_is_many_single_steps(name: str, monkeypatch: pytest.Monke
     origin = source(zoo(name))
     rng = np.random.default_rng(0)
     for limit in (1, 1 << 9, 1 << 14):
-        monkeypatch.setattr(sampling, "MAX_ENTRIES", limit)
+        monkeypatch.setattr(block_tables, "MAX_ENTRIES", limit)
         tables = BlockTables.of(origin, zoo(name).num_letters)
         throws = rng.integers(0, origin.num_outcomes, size=(10, 3, tables.size))
         codes = np.zeros((10, 3), dtype=np.uint32)

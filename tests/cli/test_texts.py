@@ -21,8 +21,9 @@ from krohn.cli.output import MAX_ERROR, emit, error_line
 from krohn.construct.compile_report import merge_texts, number_text, shorten
 from krohn.lab.experiments.store import Store
 from krohn.lab.provable.trained import BoxProof
-from krohn.network.meaning import WIDTH, first_items, item_lines
-from krohn.paper.threshold_gates import ALL_WORDS, LONG_WORDS, words_to_compare
+from krohn.network.meaning import WIDTH
+from krohn.network.meaning_view import first_items, item_lines
+from krohn.paper.gate_circuit import ALL_WORDS, LONG_WORDS, words_to_compare
 from krohn.recurrent.recurrent_network import RecurrentNetwork
 from krohn.recurrent.recurrent_network import save as save_recurrent
 from krohn.recurrent.recurrent_weights import WEIGHTS

@@ -11,7 +11,7 @@ import pytest
 
 import krohn
 from krohn.cli.app import run
-from krohn.cli.train import number_or_none
+from krohn.cli.train_options import number_or_none
 from krohn.construct.analyzing import holonomy_levels
 from krohn.errors import InvalidInput
 from krohn.lab.experiments.reproduction import split_names

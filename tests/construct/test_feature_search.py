@@ -26,7 +26,8 @@ from krohn.construct.features.feature import Count, Feature, Latest, Place, anno
 from krohn.construct.features.plans import exact_length_period, exchange_conflict
 from krohn.construct.request import MAX_LENGTH, Request
 from krohn.errors import InvalidInput
-from krohn.paper.threshold_gates import FALSE, TRUE, Gates
+from krohn.paper.gate_circuit import FALSE, TRUE
+from krohn.paper.threshold_gates import Gates
 
 
 @every("seed", range(40))
@@ -156,7 +157,7 @@ def test_moduli_are_the_lengths_of_cycles() -> None:
 def test_random_circuits_are_their_inequalities_gate_by_gate(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("krohn.paper.threshold_gates.CHUNK", 8)
+    monkeypatch.setattr("krohn.paper.gate_circuit.CHUNK", 8)
     rng = Random(seed)
     gates = Gates(4)
     words = np.array(list(product((0, 1), repeat=4)), dtype=bool)

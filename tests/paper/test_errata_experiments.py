@@ -4,7 +4,7 @@ import torch
 from ceilings import position_free_ceiling
 
 from krohn.automata.zoo import parse_spec
-from krohn.lab.models.network import model_config
+from krohn.lab.models.registry import model_config
 
 
 def test_erratum_e1_without_positions_and_a_beginning_repeated_letters_get_one_answer() -> None:

@@ -11,8 +11,9 @@ from every import every
 from krohn.automata.zoo import parse_spec
 from krohn.cli.app import run
 from krohn.errors import LimitExceeded
+from krohn.paper.gate_circuit import FALSE, TRUE, letters_as_bits
 from krohn.paper.threshold_circuit import count_wires, threshold_circuit
-from krohn.paper.threshold_gates import FALSE, TRUE, Gates, letters_as_bits
+from krohn.paper.threshold_gates import Gates
 from unproved import compile
 
 OPTIONS = [

@@ -13,16 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.automata.words import Word
-from krohn.base.extras import to_install
-from krohn.base.files import check_output, write_json, write_text, write_whole
+from krohn.base.files import check_output, write_json, write_text
 from krohn.base.notebook import frame
-from krohn.errors import InvalidInput, MissingDependency, counted
+from krohn.errors import InvalidInput, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import logits
-from krohn.network.meaning import WIDTH, Json, in_words
+from krohn.network.meaning import WIDTH, Json
+from krohn.network.meaning_view import in_words
 from krohn.network.plain_words import head_words, register_titles
 from krohn.network.program import interpret_registers
 from krohn.network.word_picture import Array, HeadView, word_picture
+from krohn.network.word_table import word_rows, write_parquet
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame
@@ -110,7 +111,7 @@ class Explanation:
         elif path.suffix == ".json":
             write_json(path, {"krohn": 1, **self.to_json()})
         else:
-            _write_parquet(path, _word_rows(self.to_json()))
+            write_parquet(path, word_rows(self.to_json()))
 
     def to_json(self) -> Json:
         """``registers`` and ``heads`` as of the network; ``positions`` of the word, the prompt first."""
@@ -200,43 +201,6 @@ def without_noise(value: float) -> int | float:
     """Rounds float64 noise of less than 1e-6 off whole numbers."""
     nearest = round(value)
     return nearest if abs(value - nearest) < 1e-6 else value
-
-
-# One long table in parquet: a row for each register and attention weight at each position.
-
-
-_COLUMNS = ("kind", "layer", "head", "name", "position", "letter", "to", "value", "text")
-
-
-def _word_rows(payload: Json) -> Iterator[Json]:
-    layer_of = {entry["name"]: entry.get("layer") for entry in payload["registers"]}
-    texts = {(head["layer"], head["head"]): head["text"] for head in payload["heads"]}
-    for place in payload["positions"]:
-        here = {"position": place["position"], "letter": place["letter"]}
-        for name, value in place["registers"].items():
-            yield {**here, "kind": "register", "layer": layer_of[name], "name": name, "value": float(value)}
-        for head in place["heads"]:
-            name = texts[head["layer"], head["head"]]
-            for to, weight in head["weights"]:
-                yield {**here, **head, "kind": "head", "name": name, "to": to, "value": weight}
-        if place["state"] is not None:
-            yield {**here, "kind": "output", "name": "state", "text": place["state"]}
-
-
-def _write_parquet(path: Path, rows: Iterator[Json]) -> None:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingDependency(f"writing parquet needs pyarrow: {to_install('parquet')}") from error
-    types = {"value": pyarrow.float64()}
-    types |= dict.fromkeys(("layer", "head", "position", "to"), pyarrow.int64())
-    schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in _COLUMNS])
-    result = pyarrow.Table.from_pylist([{name: row.get(name) for name in _COLUMNS} for row in rows], schema)
-    write_whole(path, lambda stream: pyarrow.parquet.write_table(result, stream))
-
-
-# For people: the values of the parts on a word.
 
 
 def _word_lines(view: Explanation) -> Iterator[str]:

@@ -30,7 +30,8 @@ from krohn.network.operations import (
     Table,
 )
 from krohn.network.program import Program
-from krohn.paper.threshold_gates import MAX_WIRES, TRUE, Circuit, Form, Gates
+from krohn.paper.gate_circuit import TRUE, Circuit
+from krohn.paper.threshold_gates import MAX_WIRES, Form, Gates
 
 MAX_VALUES = 100_000
 """Values that one sum may take."""
@@ -124,8 +125,6 @@ class _Lowering:
             [self._signal(name, t).get(value, 0) for name, value in zip(registers, code, strict=True)]
         )
 
-    # Register values
-
     def _collect(self, pairs: Any) -> Signal:
         """One wire per value: an OR of those that produce it."""
         wires: dict[int, list[int]] = {}
@@ -155,8 +154,6 @@ class _Lowering:
                     f"a sum may take at most {MAX_VALUES} values in a circuit; choose shorter words"
                 )
         return (weights, constant), sorted(values)
-
-    # Attention
 
     def _attend(self, operation: Any, held: Mapping[str, list[Held]]) -> dict[str, list[Held]]:
         if isinstance(operation, (PrefixSum, PlaceSum)):
@@ -246,8 +243,6 @@ class _Lowering:
             for i, wire in chosen.items()
             for value, there in self._signal(source, i).items()
         )
-
-    # Position-wise maps
 
     def _map(self, change: Any) -> dict[str, list[Held]]:
         if isinstance(change, Table):

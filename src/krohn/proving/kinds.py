@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from krohn.network.explanation import Explanation
     from krohn.network.gpt2.decoder import Decoder
     from krohn.network.gpt2.reading import ExportedNetwork
-    from krohn.network.meaning import MeaningView
+    from krohn.network.meaning_view import MeaningView
     from krohn.proving.claims import Question
     from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
     from krohn.recurrent.looped_network import LoopedNetwork
@@ -269,7 +269,7 @@ class Compiled(_Own):
 
     def explain(self, given: Any, word: "Word | None") -> "Explanation | MeaningView":
         from krohn.network.explanation import explain_word
-        from krohn.network.meaning import view
+        from krohn.network.meaning_view import view
 
         network, name = self.reader(given), "" if isinstance(given, CompiledNetwork) else str(given)
         return view(network, name) if word is None else explain_word(network, word)

@@ -19,11 +19,11 @@ from krohn.cli.app import run
 from krohn.errors import InvalidInput
 from krohn.lab.cards import card as card_module
 from krohn.lab.cards import card_files, task_results
-from krohn.lab.cards.card import estimate
 from krohn.lab.cards.harness import Effort, Trained, make_module, train_module
 from krohn.lab.cards.layers import find_layer
 from krohn.lab.cards.task_results import conflict, theorem
-from krohn.lab.models.network import kinds
+from krohn.lab.cards.time_estimate import estimate
+from krohn.lab.models.registry import kinds
 from krohn.recurrent.verdicts import verdicts
 
 ROOT = Path(__file__).parents[3]

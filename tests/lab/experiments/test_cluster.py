@@ -16,9 +16,10 @@ import pytest
 import krohn
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
-from krohn.lab.experiments.engines import RETRIES, Job, submit
+from krohn.lab.experiments.engines import Job
 from krohn.lab.experiments.experiment import Experiment, PlannedRun
 from krohn.lab.experiments.names import Scale
+from krohn.lab.experiments.ray_engine import RETRIES, submit
 from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.single_run import work
 from krohn.lab.experiments.store import Store

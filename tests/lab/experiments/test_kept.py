@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from krohn.lab.training.directory import read_config, read_weights
+from krohn.lab.training.held_out import HeldOut
 from krohn.lab.training.loop import train
-from krohn.lab.training.metrics import HeldOut
 from krohn.lab.training.sections import TEST_SEED
 from krohn.lab.training.trained_network import read_run
 from lab.experiments.quick_experiment import quick_run

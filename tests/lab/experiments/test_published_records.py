@@ -12,8 +12,9 @@ from statistics import fmean
 import pytest
 
 from krohn.cli.app import COMMANDS
+from krohn.lab.experiments.code_version import PARTS, digest_of
 from krohn.lab.experiments.record import Record
-from krohn.lab.experiments.single_run import PARTS, TEST_WORDS, digest_of
+from krohn.lab.experiments.single_run import TEST_WORDS
 from krohn.lab.training.config import RunConfig
 from lab.experiments.made_up_records import read_results
 

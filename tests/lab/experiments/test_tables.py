@@ -14,7 +14,7 @@ from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes.curves import largest_drop
 from krohn.lab.experiments.recipes.generalization import GPT, LSTM
 from krohn.lab.figures.style import save
-from krohn.lab.interpret.attention import pack_shares
+from krohn.lab.interpret.packed_shares import pack_shares
 from lab.experiments.made_up_records import record
 
 

@@ -8,7 +8,8 @@ from krohn.automata.zoo import parse_spec
 from krohn.lab import random_streams
 from krohn.lab.models.architectures.gpt import Gpt, GptConfig
 from krohn.lab.models.architectures.lstm import LstmConfig
-from krohn.lab.models.network import ModelConfig, Noise, Weights
+from krohn.lab.models.network import ModelConfig, Noise
+from krohn.lab.models.parameters import Weights
 from krohn.lab.tasks.batches import Task
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.trained_network import TrainedNetwork

@@ -5,13 +5,8 @@ import torch
 from stock_networks import gpt_to_stock
 
 from every import every
-from krohn.lab.interpret.attention import (
-    AttentionHeads,
-    attention_of,
-    score_from_row,
-    telling_words,
-    unpack_shares,
-)
+from krohn.lab.interpret.attention import AttentionHeads, attention_of, score_from_row, telling_words
+from krohn.lab.interpret.packed_shares import unpack_shares
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.tasks.task_config import TaskConfig
 from lab.interpret.made_networks import untrained

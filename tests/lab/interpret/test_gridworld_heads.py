@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 
 from krohn.lab.figures.charts import AttentionMap, picture
-from krohn.lab.interpret.attention import (
-    HeadScore,
-    best_heads,
-    last_visit,
-    pack_shares,
-    score_heads,
-    telling_words,
-    unpack_shares,
-)
+from krohn.lab.interpret.attention import HeadScore, best_heads, last_visit, score_heads, telling_words
+from krohn.lab.interpret.packed_shares import pack_shares, unpack_shares
 
 LENGTH, LAST = 40, 4
 

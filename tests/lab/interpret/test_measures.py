@@ -18,13 +18,12 @@ from krohn.lab.interpret.attention import (
     HeadScore,
     best_heads,
     last_visit,
-    pack_shares,
     score_from_row,
     score_heads,
     telling_words,
-    unpack_shares,
 )
 from krohn.lab.interpret.findings import wilson
+from krohn.lab.interpret.packed_shares import pack_shares, unpack_shares
 from krohn.lab.interpret.probe import LinearProbe
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training import trained_network as runs

@@ -9,7 +9,8 @@ import torch
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput, KrohnError, Unsupported
 from krohn.lab.cards.control import StockWeights
-from krohn.lab.interpret.attention import attention_of, pack_shares, score_heads
+from krohn.lab.interpret.attention import attention_of, score_heads
+from krohn.lab.interpret.packed_shares import pack_shares
 from krohn.lab.interpret.probe import LinearProbe
 from krohn.lab.models.architectures.gpt import GptConfig
 from krohn.lab.tasks.task_config import TaskConfig

@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from krohn.lab import random_streams
-from krohn.lab.models.network import ModelConfig, Network, Noise, Weights
+from krohn.lab.models.network import ModelConfig, Network, Noise
+from krohn.lab.models.parameters import Weights
 
 VOCABULARY, CLASSES, BATCH, LENGTH = 5, 3, 2, 7
 _TOLERANCE = 1e-12  # everything is computed in float64

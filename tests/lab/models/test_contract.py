@@ -10,16 +10,9 @@ import torch
 from torch import Tensor
 
 from every import every
-from krohn.lab.models.network import (
-    ModelConfig,
-    Network,
-    Noise,
-    Parameter,
-    ParameterLayout,
-    StackedDecoder,
-    Weights,
-    one_hot,
-)
+from krohn.lab.models.kernels.plain import one_hot
+from krohn.lab.models.network import ModelConfig, Network, Noise, StackedDecoder
+from krohn.lab.models.parameters import Parameter, ParameterLayout, Weights
 from lab.models.laws import broken_laws
 
 

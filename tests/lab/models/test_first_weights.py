@@ -8,7 +8,9 @@ import pytest
 import torch
 
 from krohn.lab import random_streams
-from krohn.lab.models.network import Network, Parameter, ParameterLayout, kinds, model_config
+from krohn.lab.models.network import Network
+from krohn.lab.models.parameters import Parameter, ParameterLayout
+from krohn.lab.models.registry import kinds, model_config
 
 WORD = (1 << 64) - 1
 VOCABULARY, CLASSES = 5, 3

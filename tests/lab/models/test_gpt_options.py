@@ -7,7 +7,8 @@ from every import every
 from krohn.lab import random_streams
 from krohn.lab.models.architectures.gpt import ENCODINGS, Gpt, GptConfig, linear, sinusoidal
 from krohn.lab.models.kernels import plain
-from krohn.lab.models.network import Noise, model_config
+from krohn.lab.models.network import Noise
+from krohn.lab.models.registry import model_config
 
 
 def naive_attention(q: list, k: list, v: list, slope: float) -> list:

@@ -5,7 +5,8 @@ import torch
 from torch import Tensor
 
 from krohn.lab import random_streams
-from krohn.lab.models.network import Network, Noise, model_config
+from krohn.lab.models.network import Network, Noise
+from krohn.lab.models.registry import model_config
 from lab.models.test_whole_networks import CLASSES, GPTS, STACKS, VOCABULARY, moved, tokens
 
 GPT = {"layers": 2, "dim": 6, "heads": 2, "mlp": 5}

@@ -16,7 +16,7 @@ from every import every
 from krohn.cli.app import run
 from krohn.errors import InvalidInput, UnknownName
 from krohn.lab.models.architectures.lstm import LstmConfig
-from krohn.lab.models.network import ARCHITECTURES, architecture, kinds, model_config, register
+from krohn.lab.models.registry import ARCHITECTURES, architecture, kinds, model_config, register
 
 SECTION = (Path(__file__).parents[3] / "docs" / "own-architecture.md").read_text(encoding="utf-8")
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from krohn.lab.models.architectures.diagonal import gates_of
 from krohn.lab.models.kernels.delta_scan import delta_scan, rank_one_scan
 from krohn.lab.models.kernels.linear_scan import linear_scan
-from krohn.lab.models.network import model_config
+from krohn.lab.models.registry import model_config
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float64) -> Tensor:

@@ -12,16 +12,9 @@ from krohn.lab import random_streams
 from krohn.lab.models.architectures.diagonal import gates_of
 from krohn.lab.models.architectures.gpt import sinusoidal
 from krohn.lab.models.kernels import operations, plain
-from krohn.lab.models.network import (
-    ModelConfig,
-    Network,
-    Parameter,
-    ParameterLayout,
-    Weights,
-    kinds,
-    model_config,
-    round_up,
-)
+from krohn.lab.models.network import ModelConfig, Network, round_up
+from krohn.lab.models.parameters import Parameter, ParameterLayout, Weights
+from krohn.lab.models.registry import kinds, model_config
 from krohn.lab.training.run_decoder import position_rows
 from lab.models.naive_networks import naive_gpt, naive_stack
 

@@ -6,12 +6,12 @@ import numpy as np
 import torch
 
 from krohn.automata.zoo import parse_spec
-from krohn.lab.models.network import model_config
+from krohn.lab.models.registry import model_config
 from krohn.lab.tasks.batches import Task
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.config import CurriculumConfig, EvaluationConfig, OptimizerConfig, RunConfig
+from krohn.lab.training.held_out import HeldOut
 from krohn.lab.training.loop import train
-from krohn.lab.training.metrics import HeldOut
 from krohn.lab.training.trained_network import read_run
 
 CPU = torch.device("cpu")

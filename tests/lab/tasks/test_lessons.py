@@ -11,7 +11,8 @@ from krohn.cascade.holonomy import holonomy_cascade
 from krohn.errors import Unsupported
 from krohn.lab import random_streams
 from krohn.lab.tasks.batches import Task
-from krohn.lab.tasks.lessons import MOST_ELEMENTS, cascade, cascade_levels, doubling, products
+from krohn.lab.tasks.cascade_levels import cascade, cascade_levels
+from krohn.lab.tasks.doubling import MOST_ELEMENTS, doubling, products
 from krohn.lab.tasks.task_config import TaskConfig
 
 CPU = torch.device("cpu")

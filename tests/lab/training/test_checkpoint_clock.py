@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from krohn.lab.training.run import CheckpointClock
+from krohn.lab.training.checkpoint_clock import CheckpointClock
 
 
 class Time:

@@ -8,8 +8,8 @@ import torch
 
 from krohn.errors import Unsupported
 from krohn.lab.training.config import EvaluationConfig, HalvingConfig, OptimizerConfig, RunConfig, TaskConfig
+from krohn.lab.training.held_out import HeldOut
 from krohn.lab.training.loop import TrainResult, train
-from krohn.lab.training.metrics import HeldOut
 from lab.training.small_runs import LINE, small_run
 
 

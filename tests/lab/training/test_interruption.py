@@ -16,6 +16,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from krohn.errors import Interrupted, InvalidFile
+from krohn.lab.training.checkpoint_clock import CheckpointClock
 from krohn.lab.training.config import (
     CurriculumConfig,
     EvaluationConfig,
@@ -25,10 +26,11 @@ from krohn.lab.training.config import (
     TaskConfig,
     model_config,
 )
+from krohn.lab.training.held_out import HeldOut
+from krohn.lab.training.interruption import Interruption
 from krohn.lab.training.interval import Interval
 from krohn.lab.training.loop import train
-from krohn.lab.training.metrics import HeldOut
-from krohn.lab.training.run import CheckpointClock, Interruption, Run
+from krohn.lab.training.run import Run
 from krohn.lab.training.step import Stepper
 from lab.training.small_runs import LINE, small_run
 from lab.training.test_resume import outcome

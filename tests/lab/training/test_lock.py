@@ -8,14 +8,14 @@ import pytest
 
 from krohn.cli.app import run
 from krohn.errors import InvalidFile, Unsupported
-from krohn.lab.training.directory import LOCK, sole_user
+from krohn.lab.training.directory_lock import LOCK, sole_user
 from krohn.lab.training.loop import train
 from lab.training.small_runs import LINE, small_run
 
 HOLDER = """
 import sys
 from pathlib import Path
-from krohn.lab.training.directory import sole_user
+from krohn.lab.training.directory_lock import sole_user
 with sole_user(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
@@ -71,7 +71,7 @@ def test_a_file_system_without_locks_is_used_with_a_warning(
     def refuse(*_: object) -> None:
         raise OSError(37, "No locks available")
 
-    monkeypatch.setattr("krohn.lab.training.directory.fcntl.flock", refuse)
+    monkeypatch.setattr("krohn.lab.training.directory_lock.fcntl.flock", refuse)
     with sole_user(tmp_path / "run"):
         assert [record.getMessage() for record in caplog.records] == [
             f"{tmp_path / 'run' / 'lock'} cannot be locked ([Errno 37] No locks available)"

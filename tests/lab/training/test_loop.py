@@ -9,8 +9,9 @@ from krohn.errors import InvalidFile, Unsupported
 from krohn.lab.tasks.batches import Task
 from krohn.lab.training.config import EvaluationConfig, OptimizerConfig, RunConfig, TaskConfig, model_config
 from krohn.lab.training.directory import read_config, read_weights
+from krohn.lab.training.held_out import HeldOut, read_step_by_step
 from krohn.lab.training.loop import TrainResult, train
-from krohn.lab.training.metrics import HeldOut, History, read_step_by_step, scores_of
+from krohn.lab.training.metrics import History, scores_of
 from krohn.lab.training.run import Run
 from krohn.lab.training.state import TrainState
 from krohn.lab.training.trained_network import TrainedNetwork

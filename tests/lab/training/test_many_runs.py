@@ -13,9 +13,9 @@ from krohn.lab import random_streams
 from krohn.lab.tasks.many import ManyTask
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.config import EvaluationConfig
+from krohn.lab.training.held_out import HeldOut
 from krohn.lab.training.loop import train
 from krohn.lab.training.many_runs import automata_of, train_many
-from krohn.lab.training.metrics import HeldOut
 from lab.training.small_runs import LINE, small_run
 
 CPU = torch.device("cpu")

@@ -10,16 +10,16 @@ from torch import Tensor
 
 import krohn
 from krohn.errors import Unsupported
-from krohn.lab.models.network import Parameter, ParameterLayout
+from krohn.lab.models.parameters import Parameter, ParameterLayout
+from krohn.lab.training.adamw import AdamW
 from krohn.lab.training.config import OptimizerConfig, RunConfig, TaskConfig, model_config
 from krohn.lab.training.learning_rates import rate_table, shape
 from krohn.lab.training.loop import train
-from krohn.lab.training.optimizers import (
+from krohn.lab.training.muon import (
     LANES,
     POLYNOMIAL,
     STEPS,
     TOGETHER,
-    AdamW,
     Muon,
     batches,
     orthogonalize,

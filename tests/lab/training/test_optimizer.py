@@ -3,10 +3,10 @@ import math
 import pytest
 import torch
 
+from krohn.lab.training.adamw import AdamW
 from krohn.lab.training.config import OptimizerConfig
 from krohn.lab.training.interval import ema_window
 from krohn.lab.training.learning_rates import Plateau, rate_table, shape
-from krohn.lab.training.optimizers import AdamW
 from krohn.lab.training.state import TrainState
 from lab.training.small_runs import run_steps, small_run, stepper_of
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from every import every
 from krohn.errors import InvalidInput, KrohnError, UnknownName, Unsupported
-from krohn.lab.models.network import kinds
+from krohn.lab.models.registry import kinds
 from krohn.lab.training.config import (
     CurriculumConfig,
     EvaluationConfig,

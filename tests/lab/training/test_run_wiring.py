@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 import torch
 
+from krohn.lab.training.checkpoint_clock import CheckpointClock
 from krohn.lab.training.config import OptimizerConfig, model_config
 from krohn.lab.training.directory import RunDirectory
+from krohn.lab.training.interruption import Interruption
 from krohn.lab.training.interval import Interval
 from krohn.lab.training.loop import train
 from krohn.lab.training.metrics import scores_of
 from krohn.lab.training.progress import Progress
-from krohn.lab.training.run import CheckpointClock, Interruption, Run
+from krohn.lab.training.run import Run
 from krohn.lab.training.step import Stepper
 from lab.training.small_runs import LINE, run_steps, small_run, stepper_of
 

@@ -5,8 +5,9 @@ import torch
 
 from krohn.errors import Unsupported
 from krohn.lab.training.config import EvaluationConfig
+from krohn.lab.training.held_out import HeldOut
 from krohn.lab.training.loop import train
-from krohn.lab.training.metrics import HeldOut, scores_of
+from krohn.lab.training.metrics import scores_of
 from krohn.lab.training.sections import TEST_SEED
 from lab.training.small_runs import LINE, small_run
 

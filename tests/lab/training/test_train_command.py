@@ -7,7 +7,7 @@ import torch
 from every import every
 from krohn.automata.zoo import zoo_names
 from krohn.cli.app import run
-from krohn.lab.models.network import kinds
+from krohn.lab.models.registry import kinds
 
 SMALL = ["--length", "5", "--layers", "1", "--dim", "16", "--heads", "2", "--mlp", "16", "--device", "cpu"]
 QUICK = ["--steps", "6", "--eval-every", "3", "--eval-sequences", "8", "--batch", "2"]

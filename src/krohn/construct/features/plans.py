@@ -132,9 +132,6 @@ def _live(automaton: Semiautomaton, sinks: set[int]) -> tuple[Live, int | None]:
     return result, seen.get(live)
 
 
-# Annotations of letters by the first layer of two-layer plans, simplest first.
-
-
 PAIRED = 18
 """How many of the simplest annotations are tried in pairs."""
 

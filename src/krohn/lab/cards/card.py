@@ -1,33 +1,29 @@
 """The card of a layer: for each automaton, can it by theorem, did it learn, and up to which length."""
 
 import math
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from inspect import signature
-from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton, split_specs
 from krohn.base.files import path_of
 from krohn.base.notebook import html_lines
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.lab.cards import card_files
+from krohn.lab.cards.card_layer import CardLayer
 from krohn.lab.cards.harness import (
     PRESETS,
     Effort,
     Factory,
     TrainingOutOfTime,
-    logits_of,
-    train_module,
 )
-from krohn.lab.cards.layers import CardLayer, find_layer
+from krohn.lab.cards.layers import find_layer
 from krohn.lab.cards.task_results import Clock, TaskResults, Tell, declaration
+from krohn.lab.cards.time_estimate import estimate, in_time
 from krohn.lab.tasks.batches import size_reasons
 
 if TYPE_CHECKING:
@@ -213,36 +209,6 @@ def _control(
     return control(str(layer), None if tasks is TASKS else tasks, device=device, out=out)
 
 
-# Time estimate
-
-
-def estimate(layer: CardLayer, automata: Sequence[Semiautomaton], effort: Effort, device: str) -> float:
-    """Estimated seconds of the whole card if every network learns: from a few steps and a short pass."""
-    return sum(_pace(layer, automaton, effort, device) for automaton in automata)
-
-
-def _pace(layer: CardLayer, automaton: Semiautomaton, effort: Effort, device: str) -> float:
-    """Estimated seconds for one automaton, from the median of a few steps and timed passes of two lengths."""
-    starts: list[float] = []
-    few = replace(effort, steps=5, seeds=1, tested=1)
-    tried = train_module(layer.factory, automaton, few, 0, device, lambda: starts.append(time.monotonic()))
-    step = median([after - before for before, after in pairwise(starts)] or [0.0])
-    read = min(1024, layer.longest)
-
-    def once(letters: int) -> float:
-        begin = time.monotonic()
-        with torch.no_grad():
-            words = torch.zeros(16, letters, dtype=torch.long, device=device)
-            logits_of(tried.module, words, automaton.num_states).cpu()
-        return time.monotonic() - begin
-
-    # The least of three: an interruption would pass for attention's square.
-    passes = [min(once(letters) for _ in range(3)) for letters in (read // 4, read)]
-    growth = 2 if passes[1] > 8 * passes[0] else 1  # four times the letters: four or sixteen times the time
-    longest: float = passes[1] * (layer.longest / read) ** growth * 8 / 7  # includes the prefixes
-    return effort.seeds * (effort.steps * step + longest)
-
-
 def _promise(seconds: float, automata: Sequence[object], effort: Effort, minutes: float | None) -> str:
     """What will be done and how long it takes; controls come on top where networks fail."""
     count = len(automata) * effort.seeds
@@ -252,11 +218,6 @@ def _promise(seconds: float, automata: Sequence[object], effort: Effort, minutes
         f"about {in_time(seconds)} if all of them learn, less if some do not, and a control "
         f"for each automaton where they fail{limit}"
     )
-
-
-def in_time(seconds: float) -> str:
-    """A length of time for people."""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} minutes"
 
 
 def _check_device(device: str) -> None:

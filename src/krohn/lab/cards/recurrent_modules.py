@@ -10,8 +10,9 @@ from torch import Tensor
 from krohn.check.recurrent.cells import Cell
 from krohn.errors import InvalidInput, Unsupported
 from krohn.lab.models.kernels import plain
-from krohn.lab.models.network import Network, kinds, model_config
+from krohn.lab.models.network import Network
 from krohn.lab.models.recurrent_stack import Stack
+from krohn.lab.models.registry import kinds, model_config
 from krohn.lab.training.device import choose_device
 
 

@@ -16,8 +16,9 @@ import torch
 from krohn.algebra.analysis import algebra_of
 from krohn.automata.quotients import reachable
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.lab.cards.card_layer import CardLayer
 from krohn.lab.cards.harness import Effort, FirstWrong, Trained, TrainingOutOfTime, first_wrong, train_module
-from krohn.lab.cards.layers import CardLayer, find_layer
+from krohn.lab.cards.layers import find_layer
 from krohn.recurrent.capability import capability
 from krohn.recurrent.family_verdict import FamilyVerdict
 from krohn.recurrent.verdicts import verdicts

@@ -51,9 +51,6 @@ def of_letters(letters: list[Map]) -> tuple[Map, ...]:
     return reached([list(row) for row in zip(*letters, strict=True)])
 
 
-# Kinds. Each draws the letters of one automaton.
-
-
 def _any(dice: Dice) -> list[Map]:
     size, letters = int(dice.choice([2, 3, 4, 5, 6, 8, 10, 12, 16])), int(dice.integers(2, 5))
     return [tuple(dice.integers(0, size, size).tolist()) for _ in range(letters)]

@@ -1,4 +1,4 @@
-"""Execution of runs: serialisable jobs, sequentially in this process or as Ray tasks."""
+"""Runs as serialisable jobs, made in this process one after the other; ``ray_engine.py`` has a cluster."""
 
 import os
 import shutil
@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from krohn.lab.experiments.experiment import PlannedRun
 from krohn.lab.experiments.record import Member, Record
-from krohn.lab.experiments.store import Store
-from krohn.lab.training.directory import lock
+from krohn.lab.training.directory_lock import lock
 
 if TYPE_CHECKING:
     from krohn.lab.training.loop import TrainResult
@@ -73,9 +72,6 @@ Work = Callable[[Job], tuple[Record, ...]]
 Engine = Callable[[Iterable[Job], Work], Iterator[Outcome]]
 
 
-# In this process, one run after the other.
-
-
 @contextmanager
 def claim(job: Job) -> Iterator[bool]:
     """Tries to lock the run; the lock is held until the block, or this process, ends.
@@ -111,60 +107,3 @@ def run_local(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
                 yield Outcome(job=job, records=work(job))
             else:
                 yield Outcome(job=job, skipped="left to another process that is making it")
-
-
-# Runs as tasks of a Ray cluster: a lost node costs its current work, not the sweep.
-
-
-# Retries of a task whose worker or node dies.
-RETRIES = 5
-
-
-def run_on_ray(jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
-    """Submits all jobs at once and yields each outcome as it completes.
-
-    Uses the cluster this process is connected to, else the one named by ``RAY_ADDRESS``, else a cluster of
-    this machine alone. A job asks for one CPU, and for one GPU when its device is one.
-    """
-    import ray
-
-    started_here = not ray.is_initialized()
-    if started_here:
-        ray.init(log_to_driver=False, include_dashboard=False)
-    try:
-        yield from _stream(ray, jobs, work)
-    finally:
-        if started_here:
-            ray.shutdown()
-
-
-def _stream(ray: Any, jobs: Iterable[Job], work: Work) -> Iterator[Outcome]:
-    waiting = {submit(ray, job, work): job for job in jobs}
-    while waiting:
-        (ready,), _ = ray.wait(list(waiting), num_returns=1)
-        job = waiting.pop(ready)
-        try:
-            records = ray.get(ready)
-        except ray.exceptions.RayError as error:
-            cause = getattr(error, "cause", None) or error
-            yield Outcome(job=job, error=f"{type(cause).__name__}: {str(cause).splitlines()[0]}")
-            continue
-        yield Outcome(job=job, records=tuple(records))
-
-
-def submit(ray: Any, job: Job, work: Work) -> Any:
-    """A Ray task for the job, on one GPU where it asks for CUDA; retried if its worker dies."""
-    gpus = 1 if job.device == "cuda" else 0
-    task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_in_time)
-    return task.remote(job, work)
-
-
-def _in_time(job: Job, work: Work) -> tuple[Any, ...]:
-    """Skips a task that reaches a worker after the deadline; the worker writes a file of its own."""
-    if job.seconds_left() == 0:
-        return ()
-    records = work(job)
-    if job.store is not None:
-        with Store(job.store) as store:
-            store.put(records, job.members)
-    return records

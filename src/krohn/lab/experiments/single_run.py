@@ -1,53 +1,18 @@
 """Makes one run: trains, evaluates, keeps the network, and turns the outcome into records for the store."""
 
 import gc
-import hashlib
 from datetime import UTC, datetime
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
 
-import krohn
 from krohn.errors import LimitExceeded
+from krohn.lab.experiments.code_version import code_version
 from krohn.lab.experiments.engines import Job
 from krohn.lab.experiments.record import Record
 from krohn.lab.training.device import choose_device, choose_precision, environment
 from krohn.lab.training.loop import TrainResult, train
 from krohn.lab.training.metrics import trained_steps
-
-# Code version of a result: the package's version and a digest of the sources that affect results.
-
-
-# Parts that a trained network and its evaluation depend on; a change elsewhere changes no result.
-PARTS = (
-    "automata",
-    "lab/models",
-    "lab/tasks",
-    "lab/training",
-    "lab/interpret/evaluation.py",
-    "lab/interpret/attention.py",
-    "lab/cards/harness.py",
-    "lab/random_streams.py",
-)
-
-
-@cache
-def code_version() -> str:
-    """For example ``0.1.0+3f2a9c01``: the same sources give the same text on every machine."""
-    return f"{krohn.__version__}+{digest_of(Path(krohn.__file__).parent)}"
-
-
-def digest_of(root: Path, parts: tuple[str, ...] = PARTS) -> str:
-    """An eight-digit digest of the sources below ``root`` that affect results."""
-    total = hashlib.sha256()
-    for part in parts:
-        for path in sorted([root / part, *(root / part).rglob("*.py")]):
-            if path.is_file():
-                total.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return total.hexdigest()[:8]
-
 
 # A checkpoint holds five copies of all weights: gigabytes for the deep networks that only a GPU trains.
 CHECKPOINT_SECONDS = {"cpu": 60.0, "cuda": 600.0}

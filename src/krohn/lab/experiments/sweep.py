@@ -7,9 +7,10 @@ from pathlib import Path
 from statistics import median
 
 from krohn.errors import InvalidInput
-from krohn.lab.experiments.engines import Engine, Job, Outcome, Work, run_local, run_on_ray
+from krohn.lab.experiments.engines import Engine, Job, Outcome, Work, run_local
 from krohn.lab.experiments.experiment import Experiment, PlannedRun, Selection
 from krohn.lab.experiments.names import Scale, check_engine
+from krohn.lab.experiments.ray_engine import run_on_ray
 from krohn.lab.experiments.record import Conflict, Record
 from krohn.lab.experiments.single_run import work as train_and_evaluate
 from krohn.lab.experiments.store import Store

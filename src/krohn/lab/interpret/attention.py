@@ -4,8 +4,6 @@ Only attention on letters counts; attention on the prompt is reported separately
 pattern if, on average over words and positions, less than a fifth of its attention lies elsewhere.
 """
 
-import base64
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, pairwise
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from krohn.errors import InvalidInput, Unsupported
+from krohn.lab.interpret.packed_shares import pack_shares
 from krohn.lab.interpret.readings import Numbers, Readings, latest
 from krohn.lab.interpret.stages import Passed, Stages, stages_of_decoder
 from krohn.lab.interpret.variables import wall_states
@@ -211,23 +210,6 @@ def score_from_row(row: list[float]) -> HeadScore:
     """The inverse of ``_row``."""
     layer, head, uniform, left, right, before = row
     return HeadScore(layer=int(layer), head=int(head), uniform=uniform, left=left, right=right, before=before)
-
-
-# Arrays of shares as compact text: one byte per number, compressed, base64.
-
-
-def pack_shares(values: NDArray[np.floating]) -> dict[str, Any]:
-    """Numbers between 0 and 1, quantised to 1/255, as a JSON value."""
-    if values.size and not (values.min() >= 0 and values.max() <= 1):
-        raise InvalidInput(f"shares must lie in [0, 1]; got {values.min()} to {values.max()}")
-    data = zlib.compress(np.rint(values * 255).astype(np.uint8).tobytes(), level=9)
-    return {"shape": list(values.shape), "data": base64.b64encode(data).decode("ascii")}
-
-
-def unpack_shares(packed: dict[str, Any]) -> NDArray[np.float64]:
-    """The inverse of :func:`pack_shares`, up to 1/510."""
-    data = zlib.decompress(base64.b64decode(packed["data"]))
-    return np.frombuffer(data, dtype=np.uint8).reshape(packed["shape"]) / 255
 
 
 NAMED_FROM = 0.8

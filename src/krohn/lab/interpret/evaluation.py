@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from krohn.lab.training.metrics import HeldOut
+from krohn.lab.training.held_out import HeldOut
 from krohn.lab.training.trained_network import TrainedNetwork
 
 

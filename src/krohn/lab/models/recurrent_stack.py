@@ -15,15 +15,8 @@ from torch.nn import functional
 
 from krohn.lab.models.kernels import plain
 from krohn.lab.models.kernels.plain import one_hot
-from krohn.lab.models.network import (
-    ModelConfig,
-    Network,
-    Noise,
-    Parameter,
-    ParameterLayout,
-    Weights,
-    round_up,
-)
+from krohn.lab.models.network import ModelConfig, Network, Noise, round_up
+from krohn.lab.models.parameters import Parameter, ParameterLayout, Weights
 
 
 @dataclass(frozen=True, kw_only=True)

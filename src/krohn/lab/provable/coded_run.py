@@ -20,7 +20,7 @@ from krohn.lab.provable.coded import prove_codes
 from krohn.lab.provable.codes import find_codes, with_codes
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.directory import CONFIG, RESULT, write_weights
-from krohn.lab.training.metrics import HeldOut
+from krohn.lab.training.held_out import HeldOut
 from krohn.lab.training.sections import TEST_SEED
 from krohn.lab.training.trained_network import TrainedNetwork
 from krohn.proving.looped import CodeProof

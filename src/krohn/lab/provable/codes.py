@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from krohn.lab.models.architectures.looped import Looped
-from krohn.lab.models.network import Weights
+from krohn.lab.models.parameters import Weights
 
 MOST_CODES = 400
 SETTLED = 3

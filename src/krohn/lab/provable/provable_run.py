@@ -27,7 +27,7 @@ from krohn.lab.provable.exact import kind_of
 from krohn.lab.provable.trained import NAME, BoxProof, certificate_of, save_certificate
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.directory import CONFIG, RESULT, read_config, write_weights
-from krohn.lab.training.metrics import HeldOut
+from krohn.lab.training.held_out import HeldOut
 from krohn.lab.training.sections import TEST_SEED
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.witness.search import checkable_table

@@ -13,7 +13,8 @@ from krohn.base.files import parse_json, shown
 from krohn.base.typed import Misfit, Types, annotations, fit_fields
 from krohn.errors import InvalidInput, KrohnError, Unsupported
 from krohn.lab.models.architectures.gpt import GptConfig
-from krohn.lab.models.network import ModelConfig, architecture, model_config
+from krohn.lab.models.network import ModelConfig
+from krohn.lab.models.registry import architecture, model_config
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.sections import (
     SECTIONS,

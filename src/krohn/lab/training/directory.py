@@ -6,10 +6,10 @@ crash at any moment the run resumes bit for bit. The other files are derived fro
 
 import json
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -27,49 +27,10 @@ from krohn.base.files import (
 )
 from krohn.check.files.folders import part_name, weight_files
 from krohn.errors import InvalidFile, Unsupported
-from krohn.lab.models.network import ParameterLayout
+from krohn.lab.models.parameters import ParameterLayout
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.device import changes
-
-# One process at a time trains into a directory.
-
-
-try:
-    import fcntl
-except ImportError:  # not available on Windows: no lock there
-    fcntl = None  # type: ignore[assignment]
-
-LOCK = "lock"
-
-
-def lock(file: IO[bytes]) -> bool:
-    """Locks an open file against other processes and threads; ``False`` if one of them has locked it.
-
-    The lock belongs to the open file, not to the file's existence: it ends with its process, however that
-    ends; a leftover lock file means nothing.
-    """
-    try:
-        if fcntl is not None:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:  # some network file systems
-        logging.getLogger(__name__).warning("%s cannot be locked (%s)", file.name, error)
-    return True
-
-
-@contextmanager
-def sole_user(path: Path) -> Iterator[None]:
-    """Creates the directory and locks it."""
-    path.mkdir(parents=True, exist_ok=True)
-    with (path / LOCK).open("ab") as file:
-        if not lock(file):
-            raise Unsupported(
-                f"{path} must be trained by one process at a time; another is at work there: "
-                "wait for it or choose another directory"
-            )
-        yield
-
+from krohn.lab.training.directory_lock import LOCK
 
 STATE, WEIGHTS, METRICS = "state.safetensors", "weights.safetensors", "metrics.jsonl"
 HINTS = "hints.safetensors"

@@ -14,16 +14,21 @@ from krohn.automata.zoo import AutomatonLike, parse_spec
 from krohn.base.files import path_of
 from krohn.base.notebook import frame, table
 from krohn.errors import InvalidInput, Unsupported, counted
-from krohn.lab.models.network import Network, Weights
+from krohn.lab.models.network import Network
+from krohn.lab.models.parameters import Weights
 from krohn.lab.tasks.batches import Task
 from krohn.lab.tasks.many import Learned
+from krohn.lab.training.checkpoint_clock import CheckpointClock
 from krohn.lab.training.config import RunConfig, typed_run
-from krohn.lab.training.device import choose_device, start_reasons
-from krohn.lab.training.directory import RunDirectory, sole_user
-from krohn.lab.training.metrics import HeldOut
+from krohn.lab.training.device import choose_device
+from krohn.lab.training.directory import RunDirectory
+from krohn.lab.training.directory_lock import sole_user
+from krohn.lab.training.held_out import HeldOut
+from krohn.lab.training.interruption import Interruption
 from krohn.lab.training.progress import Lines, Progress, ProgressBar, TimeLeft
-from krohn.lab.training.run import CheckpointClock, Interruption, Run
+from krohn.lab.training.run import Run
 from krohn.lab.training.sections import TEST_SEED
+from krohn.lab.training.start import start_reasons
 from krohn.lab.training.trained_network import TrainedNetwork
 
 if TYPE_CHECKING:

@@ -20,14 +20,15 @@ from krohn.automata.zoo import AutomatonLike, as_automaton, automaton, parse_spe
 from krohn.base.files import parse_json, path_of, read_bytes, write_text
 from krohn.base.notebook import frame, table
 from krohn.errors import InvalidInput, KrohnError, Unsupported, counted
-from krohn.lab.models.network import Weights
+from krohn.lab.models.parameters import Weights
 from krohn.lab.tasks.many import ManyTask
 from krohn.lab.training.config import RunConfig
-from krohn.lab.training.device import choose_precision, start_reasons
+from krohn.lab.training.device import choose_precision
+from krohn.lab.training.held_out import HeldOut
 from krohn.lab.training.loop import TrainResult, train
-from krohn.lab.training.metrics import HeldOut
 from krohn.lab.training.sections import TEST_SEED
 from krohn.lab.training.settings import written_down
+from krohn.lab.training.start import start_reasons
 
 if TYPE_CHECKING:
     from krohn.base.notebook import DataFrame

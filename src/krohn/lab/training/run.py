@@ -4,127 +4,32 @@ It is saved on signals, between two steps, and periodically.
 """
 
 import gc
-import signal
-import threading
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, TypeVar, final
+from typing import Any, final
 
 import torch
 from torch import Tensor
 
-from krohn.errors import Interrupted, InvalidFile
-from krohn.lab.models.network import ParameterLayout, Weights
+from krohn.errors import InvalidFile
+from krohn.lab.models.parameters import ParameterLayout, Weights
 from krohn.lab.tasks.batches import Batch
 from krohn.lab.tasks.many import Learned, task_of
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.device import choose_precision, environment
 from krohn.lab.training.directory import RunDirectory
+from krohn.lab.training.held_out import HeldOut
+from krohn.lab.training.interruption import Interruption
 from krohn.lab.training.interval import Interval
 from krohn.lab.training.learning_rates import Plateau
-from krohn.lab.training.metrics import HeldOut, History, Scores, trained_steps
+from krohn.lab.training.metrics import History, Scores, trained_steps
 from krohn.lab.training.progress import Progress
 from krohn.lab.training.sections import tokens_read
 from krohn.lab.training.slots import Slots
 from krohn.lab.training.state import TrainState
 from krohn.lab.training.step import Stepper
 from krohn.lab.training.teaching import JUDGED, Teaching, has_learned
-
-# When the next checkpoint is due.
-
-
-class CheckpointClock:
-    """Writes a checkpoint every few seconds, and less often if writing takes long.
-
-    Attributes:
-        seconds: minimum interval; 0 for a checkpoint at every evaluation and none in between.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self._due = time.monotonic() + seconds
-
-    def due(self, *, evaluated: bool) -> bool:
-        """Whether to write one now, at an evaluation or between two."""
-        return (evaluated or self.seconds > 0.0) and time.monotonic() >= self._due
-
-    def write(self, save: Callable[[], None]) -> None:
-        """Calls ``save`` and schedules the next: at most a tenth of the time is spent writing."""
-        began = time.monotonic()
-        save()
-        ended = time.monotonic()
-        self._due = ended + (max(self.seconds, 9.0 * (ended - began)) if self.seconds else 0.0)
-
-
-# Ctrl-C and SIGTERM during a resumable run: recorded at once, handled where nothing is lost.
-
-
-T = TypeVar("T")
-
-# The signals that are handled, and the default handlers of Python and the command line for each.
-_USUAL: dict[signal.Signals, tuple[Any, ...]] = {
-    signal.SIGINT: (signal.default_int_handler,),
-    signal.SIGTERM: (signal.SIG_DFL, Interrupted.by_signal),
-}
-
-
-class _Stop(KeyboardInterrupt):
-    """Aborts work without side effects."""
-
-
-class Interruption:
-    """Context manager that handles SIGINT and SIGTERM and restores the previous handlers.
-
-    The first signal is recorded for the loop to check between chunks of steps; a second one aborts at once.
-    Python allows handlers in the main thread only; ignored signals and custom handlers are left alone.
-
-    Attributes:
-        signal: the signal received, if any.
-    """
-
-    def __init__(self, *, taken: bool = True) -> None:
-        self.signal: signal.Signals | None = None
-        self._taken = taken
-        self._at_once = False
-        self._former: dict[signal.Signals, Any] = {}
-
-    def __enter__(self) -> "Interruption":
-        if self._taken and threading.current_thread() is threading.main_thread():
-            for number, usual in _USUAL.items():
-                if signal.getsignal(number) in usual:
-                    self._former[number] = signal.signal(number, self._note)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for number, handler in self._former.items():
-            signal.signal(number, handler)
-
-    def unless(self, work: Callable[[], T]) -> T | None:
-        """The result of ``work``, or ``None`` if a signal came first: for work without side effects."""
-        self._at_once = True
-        try:
-            return None if self.signal is not None else work()
-        except _Stop:
-            return None
-        finally:
-            self._at_once = False
-
-    def obey(self, saved: str) -> None:
-        """Ends the call if a signal has come; ``saved`` names the step and place of the checkpoint."""
-        if self.signal is not None:
-            raise Interrupted(f"interrupted {saved}; the same command continues it", self.signal)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        again, self.signal = self.signal is not None, signal.Signals(number)
-        if again:
-            raise Interrupted("interrupted at once; the previous checkpoint is kept", number)
-        if self._at_once:
-            raise _Stop
-
 
 PLATEAU = ("cuts", "lowest", "waited")
 

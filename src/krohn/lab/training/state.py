@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from krohn.lab import random_streams
-from krohn.lab.models.network import ParameterLayout
+from krohn.lab.models.parameters import ParameterLayout
 from krohn.lab.training.config import RunConfig
 
 # Independent streams of a replicate's key.

@@ -13,9 +13,10 @@ from torch import Tensor
 from krohn.lab import random_streams
 from krohn.lab.models.network import Network, Noise
 from krohn.lab.tasks.batches import Batch, Task
+from krohn.lab.training.adamw import AdamW, at_least_float
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.learning_rates import rate_table
-from krohn.lab.training.optimizers import AdamW, Muon, at_least_float
+from krohn.lab.training.muon import Muon
 from krohn.lab.training.state import DATA, NOISE, TrainState, replicate_keys
 from krohn.lab.training.teaching import Teaching
 

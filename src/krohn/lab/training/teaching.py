@@ -18,9 +18,12 @@ from krohn.errors import KrohnError
 from krohn.lab.models.architectures.gpt import Gpt, GptConfig
 from krohn.lab.models.kernels import operations
 from krohn.lab.models.kernels.operations import Operations
-from krohn.lab.models.network import Network, Noise, Parameter, ParameterLayout, Weights, round_up
+from krohn.lab.models.network import Network, Noise, round_up
+from krohn.lab.models.parameters import Parameter, ParameterLayout, Weights
 from krohn.lab.tasks.batches import Batch, Task
-from krohn.lab.tasks.lessons import Lessons, cascade, doubling
+from krohn.lab.tasks.cascade_levels import cascade
+from krohn.lab.tasks.doubling import doubling
+from krohn.lab.tasks.lessons import Lessons
 from krohn.lab.training.config import RunConfig
 
 PREFIX: Final = "hint."

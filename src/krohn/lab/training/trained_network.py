@@ -18,12 +18,13 @@ from krohn.base.files import read_json
 from krohn.errors import InvalidFile, InvalidInput, Unsupported, counted
 from krohn.lab.models.architectures.looped import Looped, LoopedDecoder
 from krohn.lab.models.kernels import plain
-from krohn.lab.models.network import Network, Weights
+from krohn.lab.models.network import Network
+from krohn.lab.models.parameters import Weights
 from krohn.lab.tasks.batches import Task
 from krohn.lab.training.config import RunConfig
 from krohn.lab.training.device import device_reasons
 from krohn.lab.training.directory import read_config, read_weights
-from krohn.lab.training.metrics import read_step_by_step
+from krohn.lab.training.held_out import read_step_by_step
 
 Words = npt.NDArray[np.int64]
 

@@ -31,9 +31,9 @@ def train_as_typed(
     # Lazy imports: torch takes seconds and is only needed for training.
     from krohn.automata.zoo import parse_spec
     from krohn.lab.training.config import RunConfig
-    from krohn.lab.training.device import start_reasons
     from krohn.lab.training.directory import RunDirectory
     from krohn.lab.training.loop import train
+    from krohn.lab.training.start import start_reasons
 
     run = run_of(str(spec), options) if config is None else RunConfig.from_dict(read_json(config))
     automaton = parse_spec(run.task.spec)
@@ -115,7 +115,7 @@ def run_of(spec: str, options: dict[str, Any]) -> "RunConfig":
 def _extra(given: tuple[str, ...], typed: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     """The architecture's options given by --option NAME=VALUE."""
     from krohn.base.typed import Misfit, Types, annotations
-    from krohn.lab.models.network import architecture
+    from krohn.lab.models.registry import architecture
 
     model: dict[str, Any] = {}
     faults: list[str] = []

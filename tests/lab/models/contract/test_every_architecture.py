@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 import torch
 
-from krohn.lab.models.network import ModelConfig, kinds, model_config
+from krohn.lab.models.network import ModelConfig
+from krohn.lab.models.registry import kinds, model_config
 from krohn.lab.training.config import RunConfig, TaskConfig
 from lab.models.laws import CLASSES, VOCABULARY, broken_laws
 

@@ -9,13 +9,8 @@ from krohn.lab.experiments.record import Record
 from krohn.lab.experiments.settings import Settings, by_scale, plan_product
 from krohn.lab.experiments.summary import note_on
 from krohn.lab.figures.charts import AttentionMap, attention_maps
-from krohn.lab.interpret.attention import (
-    AttentionHeads,
-    HeadScore,
-    best_heads,
-    score_from_row,
-    unpack_shares,
-)
+from krohn.lab.interpret.attention import AttentionHeads, HeadScore, best_heads, score_from_row
+from krohn.lab.interpret.packed_shares import unpack_shares
 
 SETTINGS: Settings = {
     "length": by_scale(16, 128, 128),

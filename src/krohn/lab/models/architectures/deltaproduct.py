@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from krohn.lab.models.kernels.delta_scan import delta_scan, in_order
-from krohn.lab.models.network import Network, Parameter, Weights
+from krohn.lab.models.network import Network
+from krohn.lab.models.parameters import Parameter, Weights
 from krohn.lab.models.recurrent_stack import MatrixConfig, MatrixStack, rows
 
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from krohn.lab.models.kernels.linear_scan import linear_scan, states_in_order
-from krohn.lab.models.network import Network, Parameter, Weights
+from krohn.lab.models.network import Network
+from krohn.lab.models.parameters import Parameter, Weights
 from krohn.lab.models.recurrent_stack import Stack, StackConfig, rows
 
 

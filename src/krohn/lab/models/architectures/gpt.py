@@ -16,16 +16,8 @@ from krohn.errors import InvalidInput
 from krohn.lab import random_streams
 from krohn.lab.models.kernels import operations, plain
 from krohn.lab.models.kernels.operations import Operations
-from krohn.lab.models.network import (
-    ModelConfig,
-    Network,
-    Noise,
-    Parameter,
-    ParameterLayout,
-    StackedDecoder,
-    Weights,
-    round_up,
-)
+from krohn.lab.models.network import ModelConfig, Network, Noise, StackedDecoder, round_up
+from krohn.lab.models.parameters import Parameter, ParameterLayout, Weights
 
 _INIT_STD = 0.02
 ENCODINGS = ("sinusoidal", "linear", "none", "shifted", "learned")

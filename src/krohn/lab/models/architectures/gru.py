@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from krohn.lab.models.architectures.lstm import Carried, CellConfig, CellNetwork
-from krohn.lab.models.network import Network, Weights
+from krohn.lab.models.network import Network
+from krohn.lab.models.parameters import Weights
 
 
 @dataclass(frozen=True, kw_only=True)

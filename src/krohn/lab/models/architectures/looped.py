@@ -18,16 +18,8 @@ from torch.nn import functional
 
 from krohn.lab import random_streams
 from krohn.lab.models.kernels import plain
-from krohn.lab.models.network import (
-    ModelConfig,
-    Network,
-    Noise,
-    Parameter,
-    ParameterLayout,
-    StackedDecoder,
-    Weights,
-    round_up,
-)
+from krohn.lab.models.network import ModelConfig, Network, Noise, StackedDecoder, round_up
+from krohn.lab.models.parameters import Parameter, ParameterLayout, Weights
 
 NOISE_RANK = 16
 """Noise is drawn in as many random directions for each loop and step, which costs a fraction of one for each
@@ -185,8 +177,6 @@ class Looped(Network):
         h = _normed(weights, "ln_f", x)
         scores = _linear(h, weights["head.weight"], weights["head.bias"])
         return scores[..., : self.classes]
-
-    # One loop, in parts: keys and values are those of the letter, read at two places.
 
     def block_of(self, weights: Weights, loop: int) -> Weights:
         """The weights of the block that a loop takes, by name."""

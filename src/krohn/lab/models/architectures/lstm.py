@@ -9,15 +9,8 @@ from torch import Tensor
 
 from krohn.lab.models.kernels import plain
 from krohn.lab.models.kernels.plain import one_hot
-from krohn.lab.models.network import (
-    ModelConfig,
-    Network,
-    Noise,
-    Parameter,
-    ParameterLayout,
-    Weights,
-    round_up,
-)
+from krohn.lab.models.network import ModelConfig, Network, Noise, round_up
+from krohn.lab.models.parameters import Parameter, ParameterLayout, Weights
 
 Carried = tuple[Tensor, ...]
 """What a cell hands on from letter to letter, each [R, B, h]: its state first."""

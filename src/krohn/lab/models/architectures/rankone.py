@@ -13,7 +13,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from krohn.lab.models.kernels.delta_scan import in_order, rank_one_scan
-from krohn.lab.models.network import Network, Parameter, Weights
+from krohn.lab.models.network import Network
+from krohn.lab.models.parameters import Parameter, Weights
 from krohn.lab.models.recurrent_stack import MatrixConfig, MatrixStack, rows
 
 

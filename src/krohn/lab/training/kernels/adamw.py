@@ -77,7 +77,7 @@ def update(
     scale: Tensor,
     constants: tuple[float, float, float, float, float],
 ) -> None:
-    """As ``krohn.lab.training.optimizers.plain_update``, on whole buffers or the same columns of each."""
+    """As ``krohn.lab.training.adamw.plain_update``, on whole buffers or the same columns of each."""
     replicates, size = weight.shape
     beta1, beta2, epsilon, decay, keep = constants
     _adamw_update[(triton.cdiv(size, _BLOCK), replicates)](
