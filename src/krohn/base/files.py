@@ -245,6 +245,8 @@ CALLABLE = "callable"
 """What was brought as a function: it has no folder, and runs in whatever type it computes in."""
 MODULE = "module"
 """A module of torch, in memory or as ``module.py:NAME``: the user's own code."""
+MODEL_FILES = (".onnx", ".pt2")
+"""Files that hold a module as data."""
 STOCK_FILES = ("config.json", "model.safetensors")
 """A GPT-2 that ``transformers`` saved: known by both files, and by none of the keys below."""
 KEYS = {
@@ -345,10 +347,8 @@ def refuse_network(network: Any, purpose: str, *kinds: str) -> NoReturn:
             f"{purpose} {wanted}; {short(path)} holds {CONTENTS[kind]}; "
             f"write one by {_either([WRITERS[each] for each in kinds])}"
         )
-    if path.suffix in (".onnx", ".pt2"):
-        raise InvalidFile(
-            f"{purpose} {wanted}; files {path.suffix} are not read yet: give the module, as module.py:NAME"
-        )
+    if path.suffix in MODEL_FILES:
+        raise InvalidFile(f"{purpose} {wanted}; files {path.suffix} are read by krohn verify alone")
     if path.is_file():
         raise InvalidFile(f"{short(path)} must be a directory with {wanted}; it is a file")
     if not path.is_dir():

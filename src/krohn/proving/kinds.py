@@ -24,6 +24,7 @@ from krohn.base.files import (
     CONTENTS,
     EXPORT,
     LOOPED,
+    MODEL_FILES,
     MODULE,
     RECURRENT,
     STOCK,
@@ -501,7 +502,7 @@ class Stock(Kind):
 
 
 class Module(Kind):
-    """A module of torch that others wrote: the graph that runs."""
+    """A module of torch that others wrote, or a file that holds one: the graph that runs."""
 
     name = MODULE
     called = "a module"
@@ -509,7 +510,7 @@ class Module(Kind):
 
     def holds(self, given: Any) -> bool:
         if isinstance(given, str | Path):
-            return ".py:" in str(given)
+            return ".py:" in str(given) or path_of(given).suffix in MODEL_FILES
         return self.holds_object(given)
 
     def holds_object(self, given: object) -> bool:

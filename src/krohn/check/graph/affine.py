@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from krohn.check.arithmetic.format import BEND, EXP, MOMENTS, ROOT, SINE
+from krohn.check.arithmetic.format import BEND, ERF, EXP, MOMENTS, ROOT, SINE
 from krohn.check.ground import SAFE, Array
 
 UNIT = SAFE * 2.0**-24
@@ -167,12 +167,18 @@ def logistic(x: Array) -> Array:
     return out
 
 
-ERF = np.frompyfunc(erf, 1, 1)
+ERF_TABLE = np.frompyfunc(erf, 1, 1)
+
+
+def error_function(x: Affine) -> Affine:
+    """erf: its second derivative is at most 4/√(2πe) < 0.97."""
+    value = np.asarray(ERF_TABLE(x.c), dtype=np.float64)
+    return curved(x, value, 2 / sqrt(pi) * np.exp(-(x.c**2)), 0.97, ERF * UNIT)
 
 
 def gelu(x: Affine) -> Affine:
     """x Φ(x): its second derivative is φ(x)(2 − x²), at most 2φ(0) < 0.8."""
-    share = 0.5 * (1 + np.asarray(ERF(x.c / sqrt(2)), dtype=np.float64))
+    share = 0.5 * (1 + np.asarray(ERF_TABLE(x.c / sqrt(2)), dtype=np.float64))
     slope = share + x.c * np.exp(-(x.c**2) / 2) / sqrt(2 * pi)
     return curved(x, x.c * share, slope, 0.8, BENT * (UNIT * x.size + TINY))
 

@@ -156,6 +156,7 @@ SINGLE: dict[str, Callable[[Affine], Affine]] = {
     "gelu": affine.gelu,
     "gelu_tanh": affine.gelu_tanh,
     "relu": affine.relu,
+    "erf": affine.error_function,
     "abs": affine.magnitude,
     "sin": affine.sine,
     "cos": lambda x: affine.sine(x, np.pi / 2),

@@ -30,7 +30,7 @@ EACH = {
     **dict.fromkeys(("whole_add", "whole_sub", "whole_mul"), 2),
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "and", "or"), 2),
     **dict.fromkeys(("neg", "abs", "square", "exp", "sqrt", "rsqrt", "reciprocal", "tanh", "sigmoid"), 1),
-    **dict.fromkeys(("silu", "gelu", "gelu_tanh", "relu", "sin", "cos", "not", "float"), 1),
+    **dict.fromkeys(("silu", "gelu", "gelu_tanh", "relu", "erf", "sin", "cos", "not", "float"), 1),
     "where": 3,
 }
 """Entry by entry: how many arguments each has."""

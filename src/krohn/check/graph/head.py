@@ -131,8 +131,10 @@ def _free(place: Integers, hidden: Flags, position: int, length: int) -> Integer
     open_ = place < 0
     used = set(place[~open_].tolist())
     free = [position] + [one for one in range(length) if one != position]
-    left = iter([one for one in free if one not in used])
-    return np.array([position if hide else next(left) for hide in hidden[open_].tolist()], dtype=np.int64)
+    left = [one for one in free if one not in used]
+    require((~hidden[open_]).sum() <= len(left), "more terms of a head read no token than positions are free")
+    places = iter(left)
+    return np.array([position if hide else next(places) for hide in hidden[open_].tolist()], dtype=np.int64)
 
 
 def narrowest(plan: Plan, cut: Integers) -> Integers:

@@ -33,7 +33,7 @@ def assumed(net: Net) -> tuple[str, ...]:
         "sine": {"sin", "cos"},
         "tanh": {"tanh", "gelu_tanh"},
         "sigmoid": {"sigmoid", "silu"},
-        "gelu": {"gelu", "gelu_tanh"},
+        "gelu": {"gelu", "gelu_tanh", "erf"},
     }
     return ("rounding", "sum", *(name for name, by in of.items() if by & ops), "tokens", "graph")
 

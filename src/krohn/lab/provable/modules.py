@@ -1,7 +1,7 @@
 """A module of PyTorch that others wrote: the graph that runs is proved, and the object itself is run.
 
-It may be given in memory, or as ``module.py:NAME``, the user's own code, where NAME is a module, or a
-function without arguments that makes one.
+It may be given in memory, as an ``.onnx`` or ``.pt2`` file, or as ``module.py:NAME``, the user's own code,
+where NAME is a module, or a function without arguments that makes one.
 """
 
 import copy
@@ -29,6 +29,9 @@ from krohn.check.graph.graph import Graph, graph_net, graphs_of, written
 from krohn.check.ground import Work
 from krohn.check.rules import check_certificate
 from krohn.errors import InvalidInput, KrohnError
+from krohn.lab.provable.exported_program import ProgramModule
+from krohn.lab.provable.model_files import FileModule
+from krohn.lab.provable.onnx_module import OnnxModule
 from krohn.lab.provable.tracing import Refused, asks, logits_of, read_graph
 from krohn.proving.claims import Identity, Question, certificate_about, claim_about
 from krohn.proving.graph_search import WORK, Found, find_proof, words_of
@@ -43,6 +46,8 @@ EVERY = 20_000
 BATCH = 512
 DEFAULT_WORDS = 4_096
 LONGEST = 16
+READERS: dict[str, Callable[[Path], FileModule]] = {".onnx": OnnxModule, ".pt2": ProgramModule}
+"""Files that are data."""
 FILE = re.compile(r"(.+\.py):([A-Za-z_]\w*)$")
 
 
@@ -50,6 +55,8 @@ def module_of(given: Any) -> Any:
     """The object itself; ``module.py:NAME`` is run as Python runs a file that is imported."""
     if not isinstance(given, str | Path):
         return given
+    if Path(given).suffix in READERS:
+        return READERS[Path(given).suffix](Path(given))
     found = FILE.fullmatch(str(given))
     if found is None:
         raise InvalidInput(f"{short(given)} must be module.py:NAME")
@@ -108,6 +115,8 @@ def graphs_for(module: Any, lengths: list[int]) -> list[Graph]:
     again = [read_graph(module, length) for length in lengths]
     if graph_net(*written(graphs), None).digest != graph_net(*written(again), None).digest:
         raise Refused("the module runs another graph the second time: it must keep no state between runs")
+    if isinstance(module, FileModule) and module.sizes[0] is not None:
+        return graphs  # for this many words at once alone
     double = read_graph(module, lengths[-1], batch=2)
     if [node.op for node in double.nodes] != [node.op for node in graphs[-1].nodes]:
         raise Refused("the module runs another graph for two words at once than for one")
@@ -131,15 +140,24 @@ class Answers:
     def __init__(self, module: Any) -> None:
         self.module = module
         self.ran = 0
+        self.one = isinstance(module, FileModule) and module.sizes[0] is not None
+        self.outside = module.outside if isinstance(module, FileModule) else None
 
     def __call__(self, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Words [word, position] to tokens [word, position]."""
-        out = [self._once(words[at : at + BATCH]) for at in range(0, len(words), BATCH)]
+        size = 1 if self.one else BATCH
+        out = [self._once(words[at : at + size]) for at in range(0, len(words), size)]
         return np.concatenate(out)
+
+    def _logits(self, words: npt.NDArray[np.int64]) -> torch.Tensor:
+        if self.outside is not None:
+            return torch.from_numpy(self.outside[1](words))
+        out: torch.Tensor = logits_of(self.module(torch.from_numpy(words)))
+        return out
 
     def _once(self, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         with torch.no_grad():
-            first, second = (logits_of(self.module(torch.from_numpy(words))) for _ in range(2))
+            first, second = (self._logits(words) for _ in range(2))
         if not torch.equal(first.nan_to_num(), second.nan_to_num()):
             raise Refused("the module answers otherwise when it is run again: it keeps state, or is random")
         self.ran += len(words)
@@ -199,7 +217,8 @@ def verify_module(given: Any, question: Question, log: Callable[[str], None] | N
         if wrong is not None:
             break
     opinion = SecondOpinion(0, run.ran, errors, "float32", f"{RUN:,} inputs of each length")
-    more = {"inputs": str(count), "covered": 0.0, "ran": run.ran}
+    more: dict[str, Any] = {"inputs": str(count), "covered": 0.0, "ran": run.ran}
+    more |= {"ran_by": run.outside[0]} if run.outside else {}
     if wrong is not None:
         return _verdict(claim, identity, "an input is answered wrong", more, opinion, wrong)
     with one_thread():
@@ -319,7 +338,8 @@ def _verdict(
     else:
         share = f"covered {100 * more['covered']:.1f}% of the classes, no input found wrong"
         wording = f"open: {name}, {said}: {reason}; {share}"
-    wording += f"\nthe object itself was run on {ran:,} inputs, twice: {opinion.wrong:,} wrong"
+    by = f"{more['ran_by']} ran the file itself" if "ran_by" in more else "the object itself was run"
+    wording += f"\n{by} on {ran:,} inputs, twice: {opinion.wrong:,} wrong"
     return Verification(
         certified=certificate is not None,
         claim=claim,

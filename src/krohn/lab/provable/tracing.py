@@ -6,7 +6,8 @@ numbers themselves; an operator that computes makes new ones; whatever asks for 
 hooks, overrides, subclasses, training mode and float types are seen, and no architecture is known.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,8 @@ BINARY = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "maximum": "ma
 COMPARED = dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge")) | {"logical_and": "and", "logical_or": "or"}
 COMPARED |= {"bitwise_and": "and", "bitwise_or": "or"}
 UNARY = {
-    name: name for name in ("neg", "abs", "exp", "sqrt", "rsqrt", "reciprocal", "tanh", "sigmoid", "silu")
+    name: name
+    for name in ("neg", "abs", "exp", "sqrt", "rsqrt", "reciprocal", "tanh", "sigmoid", "silu", "erf")
 }
 UNARY |= {
     "relu": "relu",
@@ -213,7 +215,7 @@ class Reader(TorchDispatchMode):
             raise Refused(f"the module reads the value of a token or of what depends on one ({name})")
         if name in MOVES:
             return self.move(func, name, args, kwargs)
-        outs = func(*tree_map(_meta, args), **tree_map(_meta, kwargs))
+        outs = func(*tree_map(meta, args), **tree_map(meta, kwargs))
         made = self.compute(name, args, kwargs, outs)
         if isinstance(outs, (tuple, list)):  # what comes with the first result may be anything
             return tuple(self.first_of(out, None if number else made) for number, out in enumerate(outs))
@@ -525,7 +527,7 @@ class Reader(TorchDispatchMode):
         return Graph(length, constants, numbers, nodes, counted(answer.ids[0].numpy()))
 
 
-def _meta(value: Any) -> Any:
+def meta(value: Any) -> Any:
     """A tensor of the same shape, strides and type without values."""
     if isinstance(value, Scalars):
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
@@ -547,13 +549,24 @@ def logits_of(out: Any) -> Any:
     return out[0] if isinstance(out, (tuple, list)) and out else out
 
 
+@contextmanager
+def in_parts() -> Iterator[None]:
+    """Torch's encoder layers as their parts, not as one operator that computes the same."""
+    was = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(was)
+
+
 def read_graph(run: Callable[..., Any], length: int, batch: int = 1) -> Graph:
     """The graph of one run on a word of ``length`` tokens, one word at a time."""
     if torch.is_autocast_enabled("cpu"):
         raise Refused("autocast is on: leave its context")
     reader = Reader(run, length, batch)
     try:
-        with torch.no_grad(), reader:
+        with torch.no_grad(), in_parts(), reader:
             out = logits_of(run(reader.tokens))
     except Refused:
         raise
