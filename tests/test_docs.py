@@ -86,7 +86,7 @@ def test_commands_in_the_documentation_succeed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """What README shows of the output is part of it, line by line."""
+    """What README and the tour show of the output is part of it, line by line."""
     if "--kernel" in block and shutil.which("coqc") is None:
         pytest.skip("no coqc is installed: apt-get install coq libcoq-flocq")
     monkeypatch.setenv("XDG_CACHE_HOME", os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"))
@@ -95,7 +95,7 @@ def test_commands_in_the_documentation_succeed(
     for command in commands(block):
         typed(command, tmp_path)
     printed = capsys.readouterr().out.splitlines()
-    if name.startswith("README"):
+    if name.startswith(("README", "tour")):
         shown = [line for line in block.splitlines() if not line.startswith("$ ")]
         assert [line for line in shown if line not in printed] == []
 
