@@ -61,10 +61,9 @@ class ProgramModule(FileModule):
             sizes = graph["tensor_values"][self.input]["sizes"]
             need(len(sizes) == 2, "the input must be tokens [words, tokens]")
             self.sizes = (sizes[0].get("as_int"), sizes[1].get("as_int"))
-            limits = [
-                program["range_constraints"].get(one.get("as_expr", {}).get("expr_str")) for one in sizes
-            ]
-            self.limits = [(limit or {}).get("max_val") for limit in limits]
+            named = [SYMBOL.match(one.get("as_expr", {}).get("expr_str", "")) for one in sizes]
+            limits = [program["range_constraints"].get(one[1], {}) if one else {} for one in named]
+            self.limits = [limit.get("max_val") for limit in limits]
         except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
             if isinstance(error, InvalidInput):
                 raise
