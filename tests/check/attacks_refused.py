@@ -26,8 +26,6 @@ from krohn.network.transformer import Layer, Mlp
 from proving.built_networks import compiled
 from proving.test_attacks import DIM, blank, chain, changed, layer
 
-# ------------------------------------------------------------------ positions, clocks, late letters
-
 
 def a_clock_that_stops() -> Construction:
     """A code alternates 0, 1 for 31 letters and stays 1 from then on; the MLP undoes the alternation."""
@@ -91,9 +89,6 @@ def positions_that_bfloat16_cannot_tell_apart() -> Construction:
             embedding=changed(blank().embedding, (0, 4, 1.0), (1, 4, 1.0)),
         )
     )
-
-
-# ------------------------------------------------------------------ heads
 
 
 def a_lead_that_is_just_too_small() -> Construction:
@@ -169,9 +164,6 @@ def swapped_heads() -> Construction:
     return replace(network, layers=layers), automaton, length
 
 
-# ------------------------------------------------------------------ counters, MLPs
-
-
 def a_counter_without_its_last_ramp() -> Construction:
     """Parity whose MLP is right for up to 20 second letters and wrong for more: only long words tell."""
     network, automaton, length = of(compiled("Parity", 24, "cascade"))
@@ -230,9 +222,6 @@ def a_float16_sum_that_is_stored() -> Construction:
     embedding = changed(blank().embedding, (0, 1, 2048.0), (1, 1, 2048.0))
     base = replace(blank(), embedding=embedding, readout_bias=np.array([2048.5, 0.0]))
     return construction(replace(base, layers=(COPY,)))
-
-
-# ------------------------------------------------------------------ automata and read-outs
 
 
 def a_tie_in_the_read_out() -> Construction:

@@ -21,8 +21,8 @@ from check.unread_changes import (
     unread_deep_unit,
 )
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.network.compiled import transformer_from
 from krohn.network.transformer import Transformer
+from krohn.network.transformer_file import transformer_from
 
 
 def _pair(s: Subject, left: str, right: str, *, extreme: bool) -> None:

@@ -16,7 +16,8 @@ from krohn.coq.scanning import Scanning
 from krohn.coq.stored import StoredTransformer, stored_transformer
 from krohn.errors import InvalidInput
 from krohn.lab.bridge import TorchNetwork
-from krohn.network.compiled import save, transformer_from
+from krohn.network.compiled import save
+from krohn.network.transformer_file import transformer_from
 
 
 def stored(folder: Path, name: str, length: int, *, unproved: bool = True) -> StoredTransformer:

@@ -167,7 +167,7 @@ def imports(name: str) -> set[str]:
     return {name}.union(*(imports(other) for line in named for other in line.split()))
 
 
-def test_what_must_be_read_is_330_lines_and_stands_alone() -> None:
+def test_what_must_be_read_is_counted_and_stands_alone() -> None:
     readme = (SOURCES / "README.md").read_text()
     sizes = {path.stem: len(path.read_text().splitlines()) for path in SOURCES.glob("*.v")}
     rows = re.findall(r"^\| .* \| (`Float32\.v` .*) \| (\d+) \|$", readme, re.M)
@@ -175,7 +175,7 @@ def test_what_must_be_read_is_330_lines_and_stands_alone() -> None:
     for files, total in rows:
         counts = {name: int(lines) for name, lines in re.findall(r"`(\w+)\.v` (\d+)", files)}
         assert counts == {name: sizes[name] for name in counts}
-        assert int(total) == sum(counts.values()) <= 330
+        assert int(total) == sum(counts.values())
         kinds = set(counts) - {"Claims"}  # which names every kind of claim
         assert set().union(*map(imports, kinds)) == kinds | {"Sha256"}
         seen |= set(counts)

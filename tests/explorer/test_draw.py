@@ -21,8 +21,8 @@ from krohn.automata.reading.arrows import finish
 from krohn.automata.reading.jflap import read_jff
 from krohn.automata.small import canonical
 from krohn.explorer.page_data import small_text
-from krohn.network.compiled import transformer_from
 from krohn.network.forward import run
+from krohn.network.transformer_file import transformer_from
 
 SMALL = unpacked(small_text())
 WORDS = np.array([*itertools.product(range(2), repeat=7)])

@@ -214,7 +214,7 @@ def test_everything_that_can_be_used_has_a_name(browser: Chrome, pages: Path) ->
 
 def nudged(spec: str, name: str, index: int, change: float) -> Transformer:
     """The compiled network with one weight changed, built in Python."""
-    from krohn.network.compiled import transformer_from
+    from krohn.network.transformer_file import transformer_from
 
     network = krohn.compile(krohn.parse_spec(spec), 16).transformer
     tensors = {key: matrix.copy() for key, matrix in network.tensors().items()}

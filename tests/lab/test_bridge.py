@@ -13,8 +13,8 @@ from krohn.automata.zoo import zoo
 from krohn.errors import InvalidInput
 from krohn.lab.bridge import states_on_device, to_torch
 from krohn.lab.interpret.stages import Past, stages_of_transformer
-from krohn.network.compiled import transformer_from
 from krohn.network.forward import logits
+from krohn.network.transformer_file import transformer_from
 from network.naive_transformer import naive_logits, random_transformer
 from unproved import compile
 

@@ -13,7 +13,7 @@ import torch
 
 from every import every
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.compiled import load, save, transformer_from
+from krohn.network.compiled import load, save
 from krohn.network.explanation import around_circle, without_noise
 from krohn.network.forward import caster, logits, run
 from krohn.network.operations import (
@@ -36,6 +36,7 @@ from krohn.network.operations import (
 )
 from krohn.network.program_file import from_json, plain
 from krohn.network.transformer import Transformer
+from krohn.network.transformer_file import transformer_from
 from krohn.network.word_picture import HeadView, word_picture
 from network.hand_written_network import parity_network
 from network.naive_transformer import naive_logits, random_transformer

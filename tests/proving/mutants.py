@@ -9,12 +9,13 @@ import numpy.typing as npt
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import InvalidInput
 from krohn.functions import simulate
-from krohn.network.compiled import CompiledNetwork, Tensors, transformer_from
+from krohn.network.compiled import CompiledNetwork
 from krohn.network.forward import run
 from krohn.network.lowering.assembly import Style, lower
 from krohn.network.operations import Modulo, Table
 from krohn.network.program import Program
 from krohn.network.transformer import Transformer
+from krohn.network.transformer_file import Tensors, transformer_from
 
 KINDS = ("sign", "perturbed", "nudged", "extreme", "rows", "head", "table", "residual", "transition")
 WORK = 2 * 10**9

@@ -20,7 +20,7 @@ from krohn.check.recurrent.balls import DiagonalBalls, horizon, join, points
 from krohn.check.recurrent.cells import Stage
 from krohn.check.recurrent.closure import UNKNOWN, Mealy, beside_automaton, leads
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.compiled import MODEL
+from krohn.network.transformer_file import MODEL
 from krohn.proving.recurrent import SearchedClosure, close, horizon_of, run_all
 from krohn.proving.witness.search import checkable_table
 from krohn.recurrent.recurrent_network import RecurrentNetwork, load, save

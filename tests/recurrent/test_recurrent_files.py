@@ -14,7 +14,7 @@ from every import every
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.compiled import MODEL
+from krohn.network.transformer_file import MODEL
 from krohn.proving.recurrent import run_all
 from krohn.recurrent.recurrent_network import RecurrentNetwork, load, save
 from krohn.recurrent.recurrent_weights import WEIGHTS

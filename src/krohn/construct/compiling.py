@@ -28,10 +28,11 @@ from krohn.construct.request import Objective, Proposal, Request, TransformerOpt
 from krohn.construct.sources import SOURCES, proposals
 from krohn.construct.weights import all_styles, lower_proposal, usual_styles
 from krohn.errors import InvalidInput, LimitExceeded, UnknownName, Unsupported, counted
-from krohn.network.compiled import MODEL, CompiledNetwork
+from krohn.network.compiled import CompiledNetwork
 from krohn.network.lowering.reach import precision_faults
 from krohn.network.lowering.stock_blocks import in_blocks
 from krohn.network.transformer import Transformer
+from krohn.network.transformer_file import MODEL
 from krohn.proving.attempts import attempt
 
 if TYPE_CHECKING:

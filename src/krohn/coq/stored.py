@@ -24,9 +24,9 @@ from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack
 from krohn.check.rules import read_net
 from krohn.coq.proof_text import names_line
 from krohn.errors import InvalidFile, Unsupported
-from krohn.network.compiled import MODEL
 from krohn.network.compiled import load as load_compiled
 from krohn.network.transformer import Transformer
+from krohn.network.transformer_file import MODEL
 from krohn.recurrent.recurrent_network import load
 
 Words = npt.NDArray[np.uint32] | npt.NDArray[np.uint64]

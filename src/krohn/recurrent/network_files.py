@@ -23,7 +23,8 @@ from krohn.base.files import (
     write_folder,
 )
 from krohn.errors import InvalidFile, InvalidInput
-from krohn.network.compiled import MAX_NAME, MODEL, stored_automaton
+from krohn.network.compiled import MAX_NAME, stored_automaton
+from krohn.network.transformer_file import MODEL
 
 Tensors = Mapping[str, npt.NDArray[np.float32]]
 N = TypeVar("N")
