@@ -1,4 +1,4 @@
-"""Our scorer against MIB's own: research/mib_numbers.py wrote its numbers to data/mib-numbers.json."""
+"""Our scorer against MIB's own: research/mib_numbers.py (commit d491ecbf) wrote data/mib-numbers.json."""
 
 import json
 from pathlib import Path
