@@ -272,10 +272,10 @@ def test_everything_is_done_by_keys_alone(browser: Chrome, pages: Path) -> None:
 
 def test_reduced_motion_stills_the_story(browser: Chrome, pages: Path) -> None:
     """With motion reduced, the page jumps to the box; without, it scrolls there."""
-    asked = """const asked = []; const scroll = Element.prototype.scrollIntoView;
-        Element.prototype.scrollIntoView = function (how) { asked.push(how.behavior); };
+    asked = """const asked = []; const scroll = window.scrollTo;
+        window.scrollTo = (how) => { asked.push(how.behavior); };
         krohn.find('story-begin').click();
-        setTimeout(() => { Element.prototype.scrollIntoView = scroll; arguments[0](asked); }, 1500)"""
+        setTimeout(() => { window.scrollTo = scroll; arguments[0](asked); }, 1500)"""
     for value, behavior in (("reduce", "auto"), ("no-preference", "smooth")):
         try:
             media = [{"name": "prefers-reduced-motion", "value": value}]
@@ -284,3 +284,21 @@ def test_reduced_motion_stills_the_story(browser: Chrome, pages: Path) -> None:
             assert browser.execute_async_script(asked) == [behavior]
         finally:
             browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_a_page_in_a_frame_leaves_the_page_around_it_where_it_is(
+    browser: Chrome, pages: Path, tmp_path: Path
+) -> None:
+    """The start page of the site shows the gallery in a frame, at an automaton of its address."""
+    gallery = Path(__file__).parents[2] / "docs" / "gallery" / "explorer.html"
+    around = tmp_path / "around.html"
+    tall = '<div style="height: 3000px"></div>'
+    around.write_text(f'{tall}<iframe src="{gallery.as_uri()}#S4" height="600"></iframe>{tall}')
+    browser.get(around.as_uri())
+    browser.switch_to.frame(0)
+    settled = "setTimeout(() => arguments[0]([krohn.current.machine.name, scrollY]), 500)"
+    name, inside = browser.execute_async_script(settled)
+    browser.switch_to.default_content()
+    assert name == "S4"
+    assert inside > 0
+    assert browser.execute_script("return scrollY") == 0

@@ -21,6 +21,12 @@ krohn.fill = function (target, ...children) {
   return node;
 };
 
+/* Scrolls this page alone: scrollIntoView would also scroll a page that shows this one in a frame. */
+krohn.reveal = function (node, behavior = "auto") {
+  const margin = parseFloat(getComputedStyle(node).scrollMarginTop) || 0;
+  scrollTo({ top: node.getBoundingClientRect().top + scrollY - margin, behavior });
+};
+
 /* Integers as integers, nearly integers too, and large numbers in short. */
 krohn.text = function (value) {
   if (typeof value !== "number") return value === null || value === undefined ? "" : String(value);

@@ -36,7 +36,7 @@ krohn.Draw = class {
   open() {
     const panel = krohn.find("draw");
     panel.open = true;
-    panel.scrollIntoView({ block: "start" });
+    krohn.reveal(panel);
     this.pattern.focus({ preventScroll: true });
   }
 
@@ -259,7 +259,7 @@ krohn.Draw = class {
   async network() {
     const found = await krohn.lookUp(this);
     this.add(this.linked(found || krohn.build(this)));
-    krohn.find("name").scrollIntoView({ block: "start" });
+    krohn.reveal(krohn.find("name"));
     this.tell("");
   }
 

@@ -118,7 +118,7 @@ krohn.Explorer = class {
   present(word) {
     this.stop();
     this.setWord(word, word.length);
-    krohn.find("word").scrollIntoView({ block: "start", behavior: krohn.pace() });
+    krohn.reveal(krohn.find("word"), krohn.pace());
     this.announce();
   }
 
@@ -228,7 +228,7 @@ krohn.card = function (machine) {
   }
   const facts = `${machine.automaton.states.length} states · ${size.depth} ${size.depth === 1 ? "layer" : "layers"} · words up to ${machine.network.length} letters`;
   krohn.fill(button, picture, krohn.make("b", {}, machine.name), krohn.make("span", { class: "note" }, facts));
-  button.addEventListener("click", () => krohn.find("name").scrollIntoView({ block: "start" }));
+  button.addEventListener("click", () => krohn.reveal(krohn.find("name")));
   return button;
 };
 
@@ -313,11 +313,11 @@ krohn.begin = function () {
   if (data.results) krohn.showViews(data);
   const show = async (wanted, scroll) => {
     const found = await krohn.follow(wanted, data.machines, draw);
-    if (found && scroll) krohn.find("name").scrollIntoView({ block: "start" });
+    if (found && scroll) krohn.reveal(krohn.find("name"));
   };
   if (known) krohn.restore(link);
   else show(link, true);
-  if (known && data.gallery) krohn.find("name").scrollIntoView({ block: "start" });
+  if (known && data.gallery) krohn.reveal(krohn.find("name"));
   addEventListener("hashchange", () => show(krohn.readLink(location.hash), true));
 };
 

@@ -122,7 +122,7 @@ krohn.Story = class {
     (innerWidth > 860 ? section.closest(".pair") || section : section).before(this.panel);
     if (act) await act(krohn.current);
     krohn.current.show();
-    this.panel.scrollIntoView({ block: "start", behavior: krohn.pace() });
+    krohn.reveal(this.panel, krohn.pace());
     this.next.focus({ preventScroll: true });
   }
 
