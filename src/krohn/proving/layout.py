@@ -46,7 +46,7 @@ def layout_for(
     return {
         "prompt": list(found.get("prompt", [])),
         "letters": [one if isinstance(one, list) else [one] for one in letters],
-        "states": _by_name("states", outputs, automaton.output_names),
+        "states": _outputs(outputs, automaton),
         "reads": found.get("reads"),
         "then": [numbers[one] for one in then],
         "fixed": sorted([int(place), token] for place, token in fixed.items()),
@@ -77,6 +77,17 @@ def _by_name(part: str, given: Any, names: tuple[str, ...]) -> list[Any]:
     if not isinstance(given, list | tuple) or len(given) != len(names):
         raise InvalidInput(f"tokens: {part} must have one entry for each of {', '.join(names[:8])}")
     return list(given)
+
+
+def _outputs(given: Any, automaton: Semiautomaton) -> list[Any]:
+    """A token for each output; what the start alone shows, where arrows have the outputs, needs none."""
+    names = automaton.output_names
+    if isinstance(given, Mapping):
+        shown_at = np.array(automaton.outputs)[np.unique(automaton.table)]
+        never = [name for number, name in enumerate(names) if number not in shown_at and name not in given]
+        free = max((token for token in given.values() if type(token) is int), default=0) + 1
+        given = {**given, **{name: free + number for number, name in enumerate(never)}}
+    return _by_name("states", given, names)
 
 
 def _acceptor(allowed: Semiautomaton, automaton: Semiautomaton) -> dict[str, Any]:
