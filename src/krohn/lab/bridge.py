@@ -253,8 +253,9 @@ class TorchNetwork(nn.Module):
         if self.proved and torch.finfo(own).eps > torch.finfo(getattr(torch, self.proved)).eps:
             shorter = f"this network is proved in {self.proved} and runs in {str(own).removeprefix('torch.')}"
             warnings.warn(f"{shorter}, where its answers can be wrong", stacklevel=2)
-        least, most = (int(words.min()), int(words.max())) if words.numel() else (0, 0)
-        if least < 0 or most >= len(walk.embedding):
+        # One question, which krohn.verify answers for all letters without a word.
+        if words.numel() and ((words < 0) | (words >= len(walk.embedding))).any():
+            least, most = int(words.min()), int(words.max())
             raise InvalidInput(f"letters must lie in [0, {len(walk.embedding)}); got {least} to {most}")
         return walk.logits_from(0, walk.embed(words))
 

@@ -114,6 +114,10 @@ def written_down(module: Any, tokens: Tensor, out: Tensor) -> Tensor:
 
 
 REFUSED = {
+    "a check that differs": (lambda m, t, out: out if (t < 1).all() else -out, "all tokens of the claim"),
+    "an average over words": (lambda m, t, out: out - out.mean(0), "two words at once"),
+    "how many words": (lambda m, t, out: out * len(t), "two words at once"),
+    "the second word": (lambda m, t, out: torch.cat([out[:1], -out[1:]]), "two words at once"),
     "a branch on a token": (lambda m, t, out: out if t[0, 0] == 1 else -out, "value"),
     "tolist": (lambda m, t, out: out if t.tolist()[0][0] else -out, "value of a token"),
     "numpy": (lambda m, t, out: out * float(t.numpy().sum()), "value of a token"),
@@ -132,6 +136,28 @@ def test_what_cannot_be_read_is_refused_by_name(name: str) -> None:
     what, said = REFUSED[name]
     with pytest.raises(InvalidInput, match=said):
         krohn.verify(Changed(what), automaton=SEEN, length=6)
+
+
+CHECKS: dict[str, Callable[[Any, Tensor, Tensor], Tensor]] = {
+    "any": lambda m, t, out: out if not ((t < 0) | (t >= 2)).any() else -out,
+    "the largest": lambda m, t, out: out if t.max() < 2 and t.min() >= 0 else -out,
+    "all": lambda m, t, out: out if (t < 2).all() else -out,
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_check_that_all_tokens_pass_is_read(name: str) -> None:
+    assert krohn.verify(Changed(CHECKS[name]), automaton=SEEN, length=5).certified
+
+
+@pytest.mark.parametrize("spec", ["C2", "FlipFlop"])
+def test_our_own_modules_are_modules(spec: str) -> None:
+    module = krohn.compile(spec, length=4).to_torch("float32")
+    assert krohn.verify(module, automaton=spec, length=4).certified
+    with torch.no_grad():
+        module.get_parameter("readout").neg_()
+    wrong = krohn.verify(module, automaton=spec, length=4)
+    assert wrong.counterexample is not None
 
 
 def test_state_between_runs_is_seen_when_the_object_is_run() -> None:

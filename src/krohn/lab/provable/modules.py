@@ -9,7 +9,7 @@ import importlib.util
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from krohn.base.threads import one_thread
 from krohn.check.certificate import Certificate
 from krohn.check.claim import GRAPH, Claim
 from krohn.check.files.folders import Net, short
-from krohn.check.graph.columns import Case, cases_of, checked_layout
+from krohn.check.graph.columns import NEXT, Case, cases_of, checked_layout
 from krohn.check.graph.graph import Graph, graph_net, graphs_of, written
 from krohn.check.ground import Work
 from krohn.check.rules import check_certificate
@@ -32,6 +32,7 @@ from krohn.errors import InvalidInput, KrohnError
 from krohn.lab.provable.exported_program import ProgramModule
 from krohn.lab.provable.model_files import FileModule
 from krohn.lab.provable.onnx_module import OnnxModule
+from krohn.lab.provable.same_run import marks_of
 from krohn.lab.provable.tracing import Refused, asks, logits_of, read_graph
 from krohn.proving.claims import Identity, Question, certificate_about, claim_about
 from krohn.proving.graph_search import WORK, Found, find_proof, words_of
@@ -105,27 +106,38 @@ def in_float32(module: nn.Module, dtype: str | None) -> nn.Module:
     return copy.deepcopy(module).float()
 
 
-def graphs_for(module: Any, lengths: list[int]) -> list[Graph]:
+def alphabet_of(layout: dict[str, Any]) -> list[int]:
+    """All tokens that inputs of a claim can have."""
+    letters = [one for tokens in layout["letters"] for one in tokens]
+    fixed = [token for _, token in layout["fixed"]]
+    return sorted(
+        {*letters, *fixed, *layout["prompt"], *(layout["states"] if layout["answers"] == NEXT else [])}
+    )
+
+
+def graphs_for(module: Any, lengths: list[int], alphabet: Sequence[int] = ()) -> list[Graph]:
     """The graph for each length, read twice; a graph that changes is refused."""
     if torch.get_float32_matmul_precision() != "highest":
         raise Refused(
             'products in TF32 or bfloat16 are allowed: torch.set_float32_matmul_precision("highest")'
         )
-    graphs = [read_graph(module, length) for length in lengths]
-    again = [read_graph(module, length) for length in lengths]
+    graphs, again = ([read_graph(module, one, alphabet=alphabet) for one in lengths] for _ in range(2))
     if graph_net(*written(graphs), None).digest != graph_net(*written(again), None).digest:
         raise Refused("the module runs another graph the second time: it must keep no state between runs")
     if isinstance(module, FileModule) and module.sizes[0] is not None:
         return graphs  # for this many words at once alone
-    double = read_graph(module, lengths[-1], batch=2)
-    if [node.op for node in double.nodes] != [node.op for node in graphs[-1].nodes]:
+    double = read_graph(module, lengths[-1], 2, alphabet)
+    alone = marks_of(graphs[-1])
+    if not all(np.array_equal(marks_of(double, 2, word), alone) for word in (0, 1)):
         raise Refused("the module runs another graph for two words at once than for one")
     return graphs
 
 
 def net_of(module: Any, layout: dict[str, Any], cases: list[Case]) -> Net:
     """The traced network with what its tokens mean."""
-    return graph_net(*written(graphs_for(module, [case.length for case in cases])), layout)
+    return graph_net(
+        *written(graphs_for(module, [case.length for case in cases], alphabet_of(layout))), layout
+    )
 
 
 def net_to_check(given: Any, claim: Claim) -> Net:
@@ -259,12 +271,14 @@ def _length(module: Any, layout: dict[str, Any], question: Question, automaton: 
     if question.length is not None:
         return question.length
     length = 1
-    read_graph(module, len(layout["prompt"]) + 1)  # what cannot be read is refused at once
+    read_graph(
+        module, len(layout["prompt"]) + 1, alphabet=alphabet_of(layout)
+    )  # what cannot be read is refused at once
     while length < LONGEST and automaton.num_letters ** (length + 1) <= DEFAULT_WORDS:
         length += 1
     while length > 1:
         try:
-            read_graph(module, len(layout["prompt"]) + length)
+            read_graph(module, len(layout["prompt"]) + length, alphabet=alphabet_of(layout))
         except KrohnError:
             length -= 1
         else:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_map
 
+from krohn.check.graph.evaluate import Plan, positions_of
 from krohn.check.graph.graph import Graph, Node, size_made
 from krohn.errors import InvalidInput
 
@@ -87,8 +88,10 @@ UNARY |= {
     "bitwise_not": "not",
     "square": "square",
 }
+FOLDED = {"any": "or", "all": "and", "max": "max", "amax": "max", "min": "min", "amin": "min"}
 READS = frozenset(("_local_scalar_dense", "item", "is_nonzero", "equal", "nonzero", "_unique2"))
 """Operators that ask for a value."""
+DECIDES = ("_local_scalar_dense", "item", "is_nonzero")
 SHAPED = frozenset(
     ["zeros_like", "ones_like", "full_like", "empty_like", "new_zeros", "new_ones", "new_full", "new_empty"]
 )
@@ -135,8 +138,9 @@ def named(func: Any) -> str:
 class Reader(TorchDispatchMode):
     """One run, as nodes."""
 
-    def __init__(self, module: Any, length: int, batch: int = 1) -> None:
+    def __init__(self, module: Any, length: int, batch: int = 1, alphabet: Sequence[int] = ()) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self.count, self.alphabet = batch * length, alphabet
         self.constants: list[np.ndarray[Any, Any]] = []
         self.numbers: list[float] = []
         self.nodes: list[Node] = []
@@ -212,6 +216,8 @@ class Reader(TorchDispatchMode):
         if func._schema.is_mutable or name.endswith("_"):
             return self.write(func, name, args, kwargs)
         if name in READS:
+            if name in DECIDES and args[0].dtype == torch.bool and args[0].numel() == 1:
+                return self.decided(args[0])
             raise Refused(f"the module reads the value of a token or of what depends on one ({name})")
         if name in MOVES:
             return self.move(func, name, args, kwargs)
@@ -391,6 +397,8 @@ class Reader(TorchDispatchMode):
             if whole and name == "sum":
                 raise Refused("sums of whole numbers that depend on tokens are not known")
             return self.rows(name, x, dims, bool(args[2]) if len(args) > 2 else bool(kwargs.get("keepdim")))
+        if name in FOLDED and (name in ("any", "all") or whole):
+            return self.folded(name, args, kwargs, outs)
         if name in ("_softmax", "softmax"):
             return self.rows("softmax", self.of(args[0]), [args[1]])
         if name in ("native_layer_norm", "layer_norm"):
@@ -407,6 +415,23 @@ class Reader(TorchDispatchMode):
         if name in SHAPED:
             return self.filled(name, args, outs)
         raise Refused(f"the operator {name} is not known")
+
+    def folded(self, name: str, args: Any, kwargs: Any, outs: Any) -> Tensor:
+        """Any, all, and the largest or smallest of whole numbers, entry by entry."""
+        x = self.of(args[0])
+        if name in ("any", "all") and args[0].dtype != torch.bool:
+            x = self.each("ne", x, self.of(0.0))
+        dims = args[1] if len(args) > 1 else kwargs.get("dim")
+        dims = [*range(x.dim())] if dims is None or dims == [] else [dims] if isinstance(dims, int) else dims
+        if isinstance(outs, (tuple, list)):
+            raise Refused(f"the operator {name} with places is not known")
+        dims = [dim % max(1, x.dim()) for dim in dims]
+        rest = [dim for dim in range(x.dim()) if dim not in dims]
+        rows = x.permute([*rest, *dims]).reshape(*[x.shape[dim] for dim in rest], -1)
+        out = rows[..., 0]
+        for at in range(1, rows.shape[-1]):
+            out = self.each(FOLDED[name], out, rows[..., at])
+        return out.reshape(outs.shape)
 
     def power(self, args: Any) -> Tensor:
         """The powers that have rules."""
@@ -506,7 +531,17 @@ class Reader(TorchDispatchMode):
         value = args[1 if name == "full_like" else 2] if "full" in name else value
         return self.of(value).expand(outs.shape).clone()
 
-    def graph(self, answer: Scalars, length: int) -> Graph:
+    def decided(self, asked: Scalars) -> bool:
+        """What is so for all tokens of the claim, as a check that letters are in a table."""
+        low, high = ends_of(self.graph(asked.ids.reshape(1, 1), self.count), self.alphabet)
+        if low != high:
+            raise Refused(
+                "the module reads the value of a token or of what depends on one, and not the same for "
+                "all tokens of the claim"
+            )
+        return low != 0
+
+    def graph(self, answer: Tensor, length: int) -> Graph:
         """All of it, scalars counted through."""
         constants = np.concatenate([np.zeros(0, np.float32), *self.constants])
         numbers = np.array(self.numbers, dtype=np.float64)
@@ -524,7 +559,7 @@ class Reader(TorchDispatchMode):
             )
             for n in self.nodes
         )
-        return Graph(length, constants, numbers, nodes, counted(answer.ids[0].numpy()))
+        return Graph(length, constants, numbers, nodes, counted(answer.numpy()))
 
 
 def meta(value: Any) -> Any:
@@ -560,11 +595,56 @@ def in_parts() -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(was)
 
 
-def read_graph(run: Callable[..., Any], length: int, batch: int = 1) -> Graph:
-    """The graph of one run on a word of ``length`` tokens, one word at a time."""
+def ends_of(graph: Graph, alphabet: Sequence[int]) -> tuple[float, float]:
+    """The least and the largest value of the answer, a condition, over all words of these tokens.
+
+    What depends on one token is computed for each; conditions on several are combined from their ends.
+    """
+    made = {node.first + k: (node, k) for node in graph.nodes for k in range(node.made)}
+    reach = positions_of(graph).sum(axis=1)
+    words = np.repeat(np.array(alphabet, dtype=np.int64)[:, None], graph.length, axis=1)
+
+    def ends(scalar: int) -> tuple[float, float]:
+        if reach[scalar] <= 1:
+            found = Plan(graph, np.array([scalar])).run(words)
+            return float((found.c - found.rad).min()), float((found.c + found.rad).max())
+        node, place = made[scalar]
+        if node.op not in COMBINED:
+            return -np.inf, np.inf
+        return COMBINED[node.op](*(ends(int(arg[place])) for arg in node.args))
+
+    if not len(alphabet):
+        return -np.inf, np.inf
+    return ends(int(graph.answer[0, 0]))
+
+
+Ends = tuple[float, float]
+
+
+def _order(least: Callable[[Ends, Ends], bool], most: Callable[[Ends, Ends], bool]) -> Callable[..., Ends]:
+    return lambda x, y: (float(least(x, y)), float(most(x, y)))
+
+
+COMBINED: dict[str, Callable[..., Ends]] = {
+    **dict.fromkeys(("or", "max"), lambda x, y: (max(x[0], y[0]), max(x[1], y[1]))),
+    **dict.fromkeys(("and", "min"), lambda x, y: (min(x[0], y[0]), min(x[1], y[1]))),
+    "not": lambda x: (1 - x[1], 1 - x[0]),
+    "lt": _order(lambda x, y: x[1] < y[0], lambda x, y: x[0] < y[1]),
+    "le": _order(lambda x, y: x[1] <= y[0], lambda x, y: x[0] <= y[1]),
+    "gt": _order(lambda x, y: x[0] > y[1], lambda x, y: x[1] > y[0]),
+    "ge": _order(lambda x, y: x[0] >= y[1], lambda x, y: x[1] >= y[0]),
+}
+"""Ends of a condition from those of its parts."""
+
+
+def read_graph(run: Callable[..., Any], length: int, batch: int = 1, alphabet: Sequence[int] = ()) -> Graph:
+    """The graph of one run on a word of ``length`` tokens, one word at a time.
+
+    With an ``alphabet`` a condition that is the same for all words of its tokens may be read.
+    """
     if torch.is_autocast_enabled("cpu"):
         raise Refused("autocast is on: leave its context")
-    reader = Reader(run, length, batch)
+    reader = Reader(run, length, batch, alphabet)
     try:
         with torch.no_grad(), in_parts(), reader:
             out = logits_of(run(reader.tokens))
@@ -587,4 +667,4 @@ def read_graph(run: Callable[..., Any], length: int, batch: int = 1) -> Graph:
         raise Refused(
             f"logits must be [words, {length}, tokens] in float32 for tokens [words, {length}]; got {shape}"
         )
-    return reader.graph(out, length * batch)
+    return reader.graph(out.ids.reshape(batch * length, -1), length * batch)
