@@ -8,7 +8,7 @@ import pytest
 
 import krohn
 from krohn.algebra.image_orbit import ImageOrbit
-from krohn.algebra.varieties import group_of_one_length
+from krohn.algebra.one_length import group_of_one_length
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.small import sample_automata, small_automata
 

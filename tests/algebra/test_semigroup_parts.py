@@ -14,10 +14,10 @@ from krohn.algebra.analysis import algebra_of
 from krohn.algebra.green import Eggbox
 from krohn.algebra.idempotents import idempotent_onto, idempotent_power
 from krohn.algebra.image_orbit import ImageOrbit
+from krohn.algebra.one_length import group_of_one_length
 from krohn.algebra.packed import ByteRows, TupleRows, image_array, product_of_word, rows_for
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transition_semigroup import TransitionSemigroup
-from krohn.algebra.varieties import group_of_one_length
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import zoo
 

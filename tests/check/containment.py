@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from check.runs import WAYS, Logs, Way, runs
 from krohn.check.arithmetic.format import FORMATS
-from krohn.check.files.reader import Scan, stored, witness_from
+from krohn.check.files.reader import stored
+from krohn.check.files.witness import Scan, witness_from
 from krohn.check.ground import Verdict
 from krohn.check.transformer.checker import check
 from krohn.check.transformer.scan import Holding, Reading

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from every import every
-from krohn.check.files.reader import Fold, Lift, Merge, Tabulate
+from krohn.check.files.witness import Fold, Lift, Merge, Tabulate
 from krohn.check.ground import Refused, Work, point
 from krohn.check.transformer.stream import (
     Lifted,

@@ -116,7 +116,9 @@ PARTS = {
         "ground arithmetic/format transformer/checker transformer/stream "
         "transformer/head_rules transformer/mlp"
     ),
-    "files, claims and witnesses": "__main__ claim certificate rules files/folders files/reader",
+    "files, claims and witnesses": (
+        "__main__ claim certificate rules files/folders files/reader files/witness"
+    ),
     "scans, orders, exports and parts": (
         "transformer/scan transformer/order transformer/parts transformer/gpt2 "
         "transformer/words transformer/near transformer/running_error"

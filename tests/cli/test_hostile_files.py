@@ -19,7 +19,7 @@ from safetensors.numpy import load_file, save_file
 import krohn
 from check.test_forged import claim_about, forged, written
 from krohn.check.__main__ import main
-from krohn.check.files.reader import witness_from
+from krohn.check.files.witness import witness_from
 from krohn.check.ground import Refused
 from krohn.check.rules import read_net
 from krohn.cli.app import run

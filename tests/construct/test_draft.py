@@ -14,7 +14,8 @@ from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite, joined, register_value, require_rows
 from krohn.construct.tight.small_scan import fewest_points, scan_program
 from krohn.depth.layer_size import LayerSize
-from krohn.depth.lower_bound import Witness, find_two_layer_witness, find_two_words
+from krohn.depth.lower_bound import Witness, find_two_layer_witness
+from krohn.depth.two_words import find_two_words
 from krohn.network.program import Program, interpret, interpret_registers
 
 LETTERS = 3

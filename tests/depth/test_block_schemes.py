@@ -11,7 +11,7 @@ from krohn import parse_spec, zoo
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import Budget
 from krohn.depth.block_scheme import BlockScheme, check_block_scheme
-from krohn.depth.lower_bound import find_block_scheme
+from krohn.depth.block_search import find_block_scheme
 
 NEED_TWO = ["D6", "Grid4", "Q8", "A4", "S4", "Dyck4,2", "Grid9"]
 ONE_IS_ENOUGH = ["C2", "C3", "FlipFlop", "abab", "D8", "Grid3", "Memory3", "C2xC2"]

@@ -16,8 +16,9 @@ from krohn.construct.depth_bounds import depth_bounds
 from krohn.construct.request import Request
 from krohn.construct.tight.clocked_group import clocked_proposals
 from krohn.depth.block_scheme import check_block_scheme
+from krohn.depth.block_search import find_block_scheme
 from krohn.depth.group_scheme import find_group_scheme
-from krohn.depth.lower_bound import find_block_scheme, find_two_words
+from krohn.depth.two_words import find_two_words
 from krohn.network.program import interpret
 
 Map = tuple[int, ...]

@@ -15,16 +15,10 @@ from krohn.automata.small import small_automata
 from krohn.automata.zoo import parse_spec, zoo
 from krohn.base.portable import Budget
 from krohn.depth.block_scheme import BlockScheme, check_block_scheme
+from krohn.depth.last_block import LastBlockScheme, check_last_block_scheme, find_last_block_scheme
 from krohn.depth.layer_size import LayerSize
-from krohn.depth.lower_bound import (
-    LastBlockScheme,
-    TwoWords,
-    check_last_block_scheme,
-    find_last_block_scheme,
-    find_two_layer_witness,
-    find_two_words,
-    find_witness,
-)
+from krohn.depth.lower_bound import find_two_layer_witness, find_witness
+from krohn.depth.two_words import TwoWords, find_two_words
 
 ATLAS = json.loads((Path(__file__).parents[2] / "results" / "tables" / "atlas.json").read_text())
 LAST_RUN = ((0, 1), (0, 2), (2, 1))

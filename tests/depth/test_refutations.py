@@ -16,7 +16,8 @@ from krohn.automata.small import small_automata
 from krohn.automata.zoo import parse_spec
 from krohn.base.portable import FLOATS
 from krohn.depth.layer_size import LayerSize, longest_word
-from krohn.depth.lower_bound import Witness, find_two_layer_witness, find_two_words
+from krohn.depth.lower_bound import Witness, find_two_layer_witness
+from krohn.depth.two_words import find_two_words
 from krohn.errors import Unsupported
 from krohn.network.compiled import CompiledNetwork
 

@@ -13,7 +13,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.cli.app import run
 from krohn.errors import LimitExceeded
 from krohn.network.compiled import load, save
-from krohn.proving.claims import renaming, reorder_as
+from krohn.proving.renaming import renaming, reorder_as
 
 TRAFFIC = Semiautomaton(
     np.array([[1, 0], [0, 1]]), state_names=("even", "odd"), letter_names=("step", "stay"), name="traffic"
@@ -75,7 +75,7 @@ def test_automata_that_differ_have_no_renaming() -> None:
 
 def test_a_search_that_would_not_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eleven letters that are alike have 11! orders, and the twelfth fits none of them."""
-    monkeypatch.setattr("krohn.proving.claims.MAX_STEPS", 10_000)
+    monkeypatch.setattr("krohn.proving.renaming.MAX_STEPS", 10_000)
     step, stay, back = (1, 2, 3, 0), (0, 1, 2, 3), (3, 0, 1, 2)
     left = Semiautomaton.from_letters([step] * 11 + [stay])
     with pytest.raises(LimitExceeded, match="a renaming must be found within 10,000 steps"):

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.functions import simulate
-from krohn.proving.claims import identify, renaming, reorder_as
+from krohn.proving.identity import identify
+from krohn.proving.renaming import renaming, reorder_as
 from krohn.proving.word_search import all_words, candidates, first_wrong
 
 STATES, LETTERS = 3, 2

@@ -8,7 +8,7 @@ import pytest
 
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.check.files.reader import UNKNOWN
+from krohn.check.files.witness import UNKNOWN
 from krohn.check.transformer.checker import check
 from krohn.network.compiled import CompiledNetwork
 from krohn.proving.attempts import attempt

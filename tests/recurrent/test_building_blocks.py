@@ -17,16 +17,10 @@ from krohn.automata.zoo import parse_spec, zoo
 from krohn.errors import LimitExceeded
 from krohn.recurrent import one_step, stack_weights
 from krohn.recurrent.capability import capability
-from krohn.recurrent.delta_weights import (
-    Columns,
-    DeltaCode,
-    in_columns,
-    move,
-    small_action,
-    swaps_and_merges,
-)
+from krohn.recurrent.delta_weights import Columns, DeltaCode, in_columns, move
 from krohn.recurrent.one_step import block_length, compose_actions, elementary, with_one_step
 from krohn.recurrent.recurrent_weights import WEIGHTS, DiagonalCode, root_of_unity
+from krohn.recurrent.small_action import small_action, swaps_and_merges
 from krohn.recurrent.stack_weights import LayeredMachine, all_actions
 from krohn.recurrent.verdicts import derived_steps, idempotent_pair, two_series, verdicts
 

@@ -13,9 +13,9 @@ from krohn.check.recurrent.stacks import RankOneStack
 from krohn.lab.cards.recurrent_modules import in_training
 from krohn.proving.outcome import Counterexample
 from krohn.proving.recurrent import close
-from krohn.recurrent.delta_weights import small_action, swaps_and_merges
 from krohn.recurrent.recurrent_network import CELLS, RecurrentNetwork, logits_of
 from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal, gru, lstm, rankone
+from krohn.recurrent.small_action import small_action, swaps_and_merges
 from recurrent.horizons import certified_horizon
 
 # Write a or b if empty, clear, idle: the smallest automaton that one contracting layer cannot hold apart.

@@ -12,11 +12,11 @@ from math import ceil, inf
 from krohn.algebra.classes.naming import Classes, classify
 from krohn.algebra.green import Eggbox, GreenCounts
 from krohn.algebra.image_orbit import ImageOrbit
+from krohn.algebra.one_length import OneLength, group_of_one_length
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.subgroups import Subgroup
 from krohn.algebra.transformation import is_permutation
 from krohn.algebra.transition_semigroup import TransitionSemigroup
-from krohn.algebra.varieties import OneLength, group_of_one_length
 from krohn.algebra.verdict import complexity, reason
 from krohn.automata.quotients import minimize, reachable, reachable_states
 from krohn.automata.semiautomaton import Semiautomaton

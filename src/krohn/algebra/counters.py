@@ -17,12 +17,15 @@ from functools import cached_property, reduce
 from itertools import pairwise, product, zip_longest
 from math import prod
 
-from krohn.algebra.permgroup import MAX_ORDER, PermutationGroup
+from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transformation import Permutation, compose, identity, inverse, power, prime_factors
 from krohn.errors import LimitExceeded, Unsupported
 
 MAX_SERIES = 5_000
 Residues = tuple[int, ...]
+
+MAX_ORDER = 20_000
+"""Largest component group whose elements are listed."""
 
 
 @dataclass(frozen=True, eq=False)

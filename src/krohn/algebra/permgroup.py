@@ -1,8 +1,7 @@
 """Permutation groups: order, membership, subgroups, solvability, derived series, smaller actions.
 
-Smaller actions of a permutation group: on an orbit, on blocks, on the cosets of a normal subgroup.
-
-Each has a kernel; an action and its kernel split a group into two easier ones.
+The smaller actions are those on an orbit, on blocks, and on the cosets of a normal subgroup. Each has a
+kernel; an action and its kernel split a group into two easier ones.
 """
 
 from collections.abc import Iterable, Sequence
@@ -293,6 +292,3 @@ def block_images(generator: Permutation, labels: Sequence[int]) -> Permutation:
     for point, label in enumerate(labels):
         images[label] = labels[generator[point]]
     return tuple(images)
-
-
-MAX_ORDER = 20_000

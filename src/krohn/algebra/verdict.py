@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from krohn.algebra.one_length import OneLength
 from krohn.algebra.subgroups import Subgroup
-from krohn.algebra.varieties import OneLength
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import counted
 

@@ -7,7 +7,8 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.request import DEFAULT_EFFORT, MAX_LENGTH, Proposal, Request
 from krohn.construct.sources import SOURCES, proposals
 from krohn.depth.layer_size import LayerSize, longest_word
-from krohn.depth.lower_bound import MOST_PAIRS, Witness, find_two_words, find_witness
+from krohn.depth.lower_bound import Witness, find_witness
+from krohn.depth.two_words import MOST_PAIRS, find_two_words
 from krohn.errors import LimitExceeded, Unsupported, counted
 from krohn.network.lowering.stock_blocks import in_blocks
 from krohn.network.operations import Modulo

@@ -11,7 +11,7 @@ import numpy as np
 
 from krohn.automata.graph import explore
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.check.files.reader import Scan
+from krohn.check.files.witness import Scan
 from krohn.coq.heads import NoCounters
 from krohn.network.transformer import Transformer
 

@@ -1,6 +1,4 @@
-"""The builder of the paper's networks: lifting blocks into a stream, joining them, reading states out.
-
-Composing blocks: local matrices on a few channels lifted into a wider residual stream.
+"""The builder of the paper's networks: blocks on a few channels are lifted into one stream and joined there.
 
 Simulators are written on their own few channels; a product of simulators lifts each to its own channels of
 one stream (Lemma "Direct product via parallel simulation"). A layer that a simulator does not use is the

@@ -28,8 +28,9 @@ from krohn.network.gpt2.decoder import LAYER_NORM_EPSILON, Decoder
 from krohn.network.gpt2.reading import automaton_of_export, decoder_of_net, facts_of_export
 from krohn.network.gpt2.reference import states_of
 from krohn.proving.attempts import Goal, furthest
-from krohn.proving.claims import Check, Identity, Question, certificate_about, claim_about, identify
+from krohn.proving.claims import Check, Question, certificate_about, claim_about
 from krohn.proving.compiled import RULE_SET
+from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification, mismatched
 from krohn.proving.proof_record import refutation_text
 from krohn.proving.stock import verify_words

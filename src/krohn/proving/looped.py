@@ -12,7 +12,8 @@ from krohn.check.ground import Verdict
 from krohn.check.looped.rules import DTYPE, WINDOWS
 from krohn.check.rules import check_certificate
 from krohn.errors import InvalidInput
-from krohn.proving.claims import Check, Question, certificate_about, claim_about, identify
+from krohn.proving.claims import Check, Question, certificate_about, claim_about
+from krohn.proving.identity import identify
 from krohn.proving.outcome import Verification, mismatched
 from krohn.proving.word_search import longest_of, run_every_word
 from krohn.recurrent.looped_network import LoopedNetwork, load

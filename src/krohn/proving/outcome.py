@@ -18,7 +18,8 @@ from krohn.check.certificate import Certificate
 from krohn.check.claim import ANY, ORDERS, Claim
 from krohn.check.files.folders import COMPILED, LOOPED, RECURRENT, STOCK, TRAINED, Net
 from krohn.errors import InvalidInput, counted
-from krohn.proving.claims import SHOWN, Check, Identity, describe_automaton, place
+from krohn.proving.claims import Check, place
+from krohn.proving.identity import SHOWN, Identity, describe_automaton
 
 EVERY_LENGTH = (RECURRENT, LOOPED, TRAINED)
 """Kinds that read words of every length: a claim up to one is no part of theirs."""

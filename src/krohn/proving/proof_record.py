@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.files.reader import Attention, Back, Cells, Fold, Network, Rule, Scan, Sum, Tabulate
+from krohn.check.files.reader import Network
+from krohn.check.files.witness import Attention, Back, Cells, Fold, Rule, Scan, Sum, Tabulate
 from krohn.check.transformer.stream import Moment
 from krohn.errors import counted
 from krohn.proving.claims import Check, place

@@ -12,7 +12,8 @@ from krohn.check.certificate import Certificate
 from krohn.check.files.folders import Net
 from krohn.check.ground import Verdict
 from krohn.check.rules import check_certificate
-from krohn.proving.claims import Check, Identity, identify
+from krohn.proving.claims import Check
+from krohn.proving.identity import Identity, identify
 from krohn.proving.outcome import Verification
 from krohn.proving.witness.search import checkable_table
 

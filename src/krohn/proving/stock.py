@@ -27,7 +27,8 @@ from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 from krohn.network.gpt2.reference import BATCH, outputs_of, run_in_batches, states_of
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for, with_outputs
 from krohn.proving.by_position import measure
-from krohn.proving.claims import Identity, Question, certificate_about, claim_about
+from krohn.proving.claims import Question, certificate_about, claim_about
+from krohn.proving.identity import Identity
 from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
 from krohn.proving.witness.search import checkable_table
 from krohn.proving.word_search import MAX_WORDS, Runner, longest_of, run_every_word

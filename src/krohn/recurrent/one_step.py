@@ -22,7 +22,8 @@ from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, holonomy_cascade
 from krohn.check.recurrent.stacks import DeltaStack
 from krohn.errors import LimitExceeded, Unsupported
-from krohn.recurrent.delta_weights import Columns, Places, in_columns, move, swaps_and_merges
+from krohn.recurrent.delta_weights import Columns, Places, in_columns, move
+from krohn.recurrent.small_action import swaps_and_merges
 from krohn.recurrent.stack_weights import Action, CountingMachine, Held, LayeredMachine, Values, all_actions
 
 

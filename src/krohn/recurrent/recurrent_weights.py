@@ -25,8 +25,9 @@ from krohn.cascade.holonomy import holonomy_cascade
 from krohn.check.recurrent.cells import Cell, GruCell, LstmCell, Tensors
 from krohn.check.recurrent.stacks import DiagonalStack, RankOneStack
 from krohn.errors import Unsupported
-from krohn.recurrent.delta_weights import WIDE, DeltaCode, deltaproduct, swaps_and_merges
+from krohn.recurrent.delta_weights import WIDE, DeltaCode, deltaproduct
 from krohn.recurrent.one_step import deltanet
+from krohn.recurrent.small_action import swaps_and_merges
 from krohn.recurrent.stack_weights import (
     Action,
     Array,

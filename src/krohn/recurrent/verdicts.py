@@ -21,10 +21,11 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import Cascade, derived_length, holonomy_cascade
 from krohn.errors import LimitExceeded, Unsupported
-from krohn.recurrent.delta_weights import in_columns, small_action, swaps_and_merges
+from krohn.recurrent.delta_weights import in_columns
 from krohn.recurrent.family_verdict import FINITE, FamilyVerdict, able, unable
 from krohn.recurrent.obstructions import any_group, not_solvable, not_two_group
 from krohn.recurrent.one_step import block_length, reflect
+from krohn.recurrent.small_action import small_action, swaps_and_merges
 from krohn.recurrent.transformer_rows import transformer_rows
 
 MAX_STATES = 300

@@ -12,10 +12,11 @@ import torch
 import krohn
 from every import every
 from krohn.errors import InvalidInput
-from krohn.lab.interpret.attention import HeadReport, classify_heads, nearness, patterns, report_of
 from krohn.lab.interpret.findings import Amount, Finding, Share
+from krohn.lab.interpret.head_patterns import HeadReport, classify_heads, nearness, patterns, report_of
 from krohn.lab.interpret.readings import Readings
-from krohn.lab.interpret.report import Report, heat_map, html, status, verdict, write_page
+from krohn.lab.interpret.report import Report, status, verdict
+from krohn.lab.interpret.report_page import heat_map, html
 from krohn.lab.interpret.stages import stages_of_transformer
 from krohn.lab.interpret.understand import CONTROLS
 from krohn.lab.interpret.variables import Variable, letter_variable, state_variable
@@ -331,10 +332,10 @@ def test_the_page_escapes_names_and_says_all(tmp_path: Path) -> None:
     assert "<of>" not in page
     assert "<li>no &lt;windows&gt; &amp; more</li>" in page
     assert "<td>latest a&lt;b</td><td>90%</td><td>10%</td>" in page
-    write_page(REPORT, tmp_path / "a.html")
+    REPORT.save(tmp_path / "a.html")
     assert (tmp_path / "a.html").read_text() == page
     with pytest.raises(InvalidInput, match=r"must end in \.html; got .*a\.pdf"):
-        write_page(REPORT, tmp_path / "a.pdf")
+        REPORT.save(tmp_path / "a.pdf")
     assert not (tmp_path / "a.pdf").exists()
 
 

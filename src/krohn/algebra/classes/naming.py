@@ -7,7 +7,7 @@ from typing import Any
 from krohn.algebra.classes import balanced, ends, local, pieces, sided
 from krohn.algebra.classes.recognizer import OPEN, YES, Recognizer, Verdict, Witness, pattern, recognizer
 from krohn.algebra.classes.syntactic import Syntactic
-from krohn.algebra.varieties import OneLength
+from krohn.algebra.one_length import OneLength
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.errors import LimitExceeded, counted
 

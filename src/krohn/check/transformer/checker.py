@@ -12,14 +12,12 @@ from typing import Any
 import numpy as np
 
 from krohn.check.arithmetic.format import FORMATS, Box, Format, whole
-from krohn.check.files.reader import (
+from krohn.check.files.reader import Automaton, Layer, Network, fits, stored
+from krohn.check.files.witness import (
     Attention,
-    Automaton,
     Back,
-    Layer,
     Layered,
     Merge,
-    Network,
     Parts,
     Scan,
     Silent,
@@ -28,8 +26,6 @@ from krohn.check.files.reader import (
     Tabulate,
     Witness,
     assert_moderate,
-    fits,
-    stored,
     witness_from,
 )
 from krohn.check.ground import (

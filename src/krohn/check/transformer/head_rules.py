@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from krohn.check.arithmetic.format import Box, Norm, normalise, whole
-from krohn.check.files.reader import EMPTY, UNKNOWN, Back, Cells, Head, Sum
+from krohn.check.files.reader import Head
+from krohn.check.files.witness import EMPTY, UNKNOWN, Back, Cells, Sum
 from krohn.check.ground import (
     Array,
     Flags,

@@ -20,7 +20,8 @@ from itertools import pairwise
 import numpy as np
 
 from krohn.check.arithmetic.format import Box, Format, Norm, normalise, whole
-from krohn.check.files.reader import Automaton, Layer, Network, Tabulate
+from krohn.check.files.reader import Automaton, Layer, Network
+from krohn.check.files.witness import Tabulate
 from krohn.check.ground import (
     Array,
     Flags,

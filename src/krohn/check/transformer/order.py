@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from krohn.check.arithmetic.format import Box
-from krohn.check.files.reader import Pair
+from krohn.check.files.witness import Pair
 from krohn.check.ground import Flags, Integers, Real, Refused, hull, join, point, require
 from krohn.check.transformer.head_rules import HELD, Memory, Part
 from krohn.check.transformer.stream import Lifted, Setting

@@ -11,7 +11,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from krohn.check.files.reader import Automaton, Head, Layer, Layered, Network, Parts
+from krohn.check.files.reader import Automaton, Head, Layer, Network
+from krohn.check.files.witness import Layered, Parts
 from krohn.check.ground import Array, Flags, Integers, Real, Refused, ample, distinct, inside, point, require
 from krohn.check.transformer.stream import Anywhere, Moment, Setting, after_heads, finite_mlp, logits
 

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from krohn.check.arithmetic.format import Box, normalise
-from krohn.check.files.reader import MAX_NUMBERS, Automaton, Layer, Network, Scan
+from krohn.check.files.reader import Automaton, Layer, Network
+from krohn.check.files.witness import MAX_NUMBERS, Scan
 from krohn.check.ground import Array, Integers, Real, hull, inside, lowest_bit, require
 from krohn.check.transformer.head_rules import Average, Letters, Look, lead_back
 from krohn.check.transformer.mlp import (

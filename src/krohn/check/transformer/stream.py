@@ -22,7 +22,8 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from krohn.check.arithmetic.format import Box, Format, Norm, normalise, whole
-from krohn.check.files.reader import Layer, Lift, Merge, Network, Tabulate
+from krohn.check.files.reader import Layer, Network
+from krohn.check.files.witness import Lift, Merge, Tabulate
 from krohn.check.ground import (
     Array,
     Flags,

@@ -53,7 +53,8 @@ from krohn.construct.features.feature import (
     annotate,
 )
 from krohn.construct.request import Proposal, Request
-from krohn.depth.lower_bound import find_block_scheme, find_two_words
+from krohn.depth.block_search import find_block_scheme
+from krohn.depth.two_words import find_two_words
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.network.program import Meaning, Program
 

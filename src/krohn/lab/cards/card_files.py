@@ -14,7 +14,7 @@ from krohn.base.files import check_output, json_bytes, write_folder
 from krohn.base.notebook import table
 from krohn.base.svg import Canvas, text_width
 from krohn.errors import InvalidInput
-from krohn.lab.interpret.report import page
+from krohn.lab.interpret.report_page import page
 from krohn.proving.by_position import percent
 
 Data = Mapping[str, Any]

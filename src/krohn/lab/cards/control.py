@@ -36,7 +36,7 @@ from krohn.base.notebook import Rows, table
 from krohn.base.svg import Canvas
 from krohn.errors import InvalidInput
 from krohn.lab.cards.card_files import write_all
-from krohn.recurrent.delta_weights import small_action, swaps_and_merges
+from krohn.recurrent.small_action import small_action, swaps_and_merges
 
 AUTOMATA = ("C2", "S3", "A5", "S5")
 KERNELS = (("float32", "fused_recurrent"), ("bfloat16", "fused_recurrent"), ("bfloat16", "chunk"))

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from krohn.algebra.equal_lengths import equal_lengths
 from krohn.algebra.image_orbit import ImageOrbit
+from krohn.algebra.one_length import group_of_one_length
 from krohn.algebra.permgroup import PermutationGroup
 from krohn.algebra.transition_semigroup import list_elements
-from krohn.algebra.varieties import group_of_one_length
 from krohn.automata.graph import strong_components
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.construct.learnability import is_one_way, read, sample_words, sensitivity

@@ -18,8 +18,8 @@ from torch import Tensor
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import AutomatonLike, as_automaton
 from krohn.errors import InvalidInput
-from krohn.lab.interpret.attention import classify_heads
 from krohn.lab.interpret.findings import Amount, Finding, Share, wilson
+from krohn.lab.interpret.head_patterns import classify_heads
 from krohn.lab.interpret.probe import LinearProbe
 from krohn.lab.interpret.readings import Numbers, Readings
 from krohn.lab.interpret.report import Report

@@ -17,7 +17,8 @@ from krohn.lab.provable.modules import net_to_check as of_graph
 from krohn.lab.provable.tracing import Refused
 from krohn.network.gpt2.reference import run_in_batches
 from krohn.network.gpt2.stock import stock_of, tokens_for
-from krohn.proving.claims import Identity, Question
+from krohn.proving.claims import Question
+from krohn.proving.identity import Identity
 from krohn.proving.outcome import Verification
 from krohn.proving.stock import require_automaton, verify_words
 

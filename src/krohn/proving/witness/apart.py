@@ -6,7 +6,8 @@ much is what its part must simulate; channels whose automaton is a factor of ano
 
 import numpy as np
 
-from krohn.check.files.reader import Automaton, Network, Part, Parts
+from krohn.check.files.reader import Automaton, Network
+from krohn.check.files.witness import Part, Parts
 from krohn.check.ground import Array, Integers, Refused, Work, distinct, inside
 from krohn.check.transformer.parts import factor_of, slice_of
 from krohn.proving.witness.machines import compares_repeating_codes

@@ -8,17 +8,8 @@ from itertools import product
 
 import numpy as np
 
-from krohn.check.files.reader import (
-    Cut,
-    Fold,
-    Head,
-    Layer,
-    Lift,
-    Merge,
-    Network,
-    Scan,
-    Tabulate,
-)
+from krohn.check.files.reader import Head, Layer, Network
+from krohn.check.files.witness import Cut, Fold, Lift, Merge, Scan, Tabulate
 from krohn.check.ground import Array, Flags, Integers, Real, Work, distinct
 from krohn.check.transformer.checker import readings_of
 from krohn.check.transformer.mlp import read_through, untouched

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from krohn.check.files.reader import EMPTY, UNKNOWN, Back, Cells, Layer, Rule
+from krohn.check.files.reader import Layer
+from krohn.check.files.witness import EMPTY, UNKNOWN, Back, Cells, Rule
 from krohn.check.ground import Integers
 from krohn.check.transformer.head_rules import entered
 from krohn.check.transformer.stream import Moment

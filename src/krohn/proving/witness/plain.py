@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from krohn.check.files.reader import (
+from krohn.check.files.witness import (
     Attention,
     Back,
     Cells,

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from krohn.automata.suffixes import BEGIN, Word, follow_contexts
-from krohn.check.files.reader import UNKNOWN, Back, Cells, Layer, Rule
+from krohn.check.files.reader import Layer
+from krohn.check.files.witness import UNKNOWN, Back, Cells, Rule
 from krohn.check.ground import Array, Flags, Integers, distinct
 from krohn.check.transformer.head_rules import entered
 from krohn.check.transformer.stream import Moment, live_states
