@@ -37,7 +37,7 @@ from pathlib import Path
 from krohn.lab.experiments.store import Store
 
 folder, out = map(Path, sys.argv[1:3])
-known = {record.key for record in Store(Path("results"), writable=False).records()}
+known = {record.key for record in Store(Path("results"), writable=False).records() if record.status == "done"}
 with Store(out / "new") as new:  # what all queues have that is not published
     for file in {file.parent for file in folder.glob("*/*.jsonl")}:
         with Store(file, writable=False) as store:

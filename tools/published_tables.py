@@ -31,6 +31,7 @@ from krohn.lab.experiments.names import Scale
 from krohn.lab.experiments.recipes.depth import (
     COLUMN,
     CURRICULUM,
+    DEEP,
     DEPTHS,
     DOUBLING_DEPTH,
     MUON,
@@ -121,7 +122,10 @@ def learned() -> str:
             for task in TASKS
             if (depths := [row["depth"] for row in own if row["task"] == task and row["solved"]])
         }
-        for name, sheets in (("Muon", [MUON]), ("AdamW", [sheet for sheet in SHEETS if sheet != MUON]))
+        for name, sheets in (
+            ("Muon", [MUON]),
+            ("AdamW", [DEEP, *(sheet for sheet in SHEETS if sheet != MUON)]),
+        )
         if (own := [row for row in rows if row["sheet"] in sheets])
     }
     learned_ones = {task for own in least.values() for task in own}

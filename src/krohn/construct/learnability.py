@@ -126,17 +126,18 @@ def keeps(row: dict[str, Any]) -> bool:
     return bool(row["learned"]) and min(row["longer"].values()) >= KEPT
 
 
+def flat(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with a column for each greater length, as table formats need it."""
+    longer = {f"accuracy_{letters}": value for letters, value in row["longer"].items()}
+    return {name: value for name, value in row.items() if name != "longer"} | longer
+
+
 class Networks(Rows[dict[str, Any]]):
     """Rows of the atlas; as text a summary, class by class."""
 
     def save(self, path: str | Path) -> None:
         """Writes all rows to a file for other programs, ``.parquet`` or ``.csv``."""
-        flat = [
-            {name: value for name, value in row.items() if name != "longer"}
-            | {f"accuracy_{letters}": value for letters, value in row["longer"].items()}
-            for row in self
-        ]
-        rows, file = frame(flat), Path(path)
+        rows, file = frame([flat(row) for row in self]), Path(path)
         if file.suffix == ".parquet":
             buffer = io.BytesIO()
             rows.to_parquet(buffer, index=False)

@@ -1,14 +1,17 @@
 import json
+from collections.abc import Callable
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import krohn
 from krohn.lab.experiments.atlas import bars, class_name, read_automata, reproduce_atlas, small_table
+from krohn.lab.experiments.atlas_cells import cell_verdicts
 from krohn.lab.experiments.atlas_list import PRESENTATIONS, Entry, generated, groups, of_folder
 from krohn.lab.experiments.atlas_predictors import mixing, period, predictors
 from krohn.lab.experiments.atlas_runs import Cell, read_rows, run_cells
@@ -138,12 +141,51 @@ def test_the_page_says_what_the_figure_shows(
     assert "without positions, which tell the place modulo the order of a letter, none." in page
 
 
+def test_the_page_is_short_and_says_what_came_of_the_tenth(
+    rows: list[dict[str, Any]], automata: list[dict[str, Any]]
+) -> None:
+    page = (ROOT / "docs/atlas.md").read_text()
+    assert len(page.split()) <= 600
+    assert page.count("![") == 1
+    judged = [*verdicts(rows, automata), *cell_verdicts(rows, automata)]
+    assert sum(one.right is False for one in judged) == 9
+    assert f"nine of {len(judged)} were wrong" in " ".join(page.split())
+    measured = {one.number: one.measured for one in judged}
+    assert measured[21].startswith("abelian 16 of 35")
+    assert measured[22].startswith("39 of 39")
+    assert measured[23].startswith("332 of 338")
+    for said in ("16 of 35", "39 of 39", "for 332", "182 of these 184"):
+        assert said in " ".join(page.split()), said
+
+
+def test_all_rows_with_all_predictors_can_be_fitted_by_others(tmp_path: Path) -> None:
+    frame = reproduce_atlas("small", RESULTS / "atlas", run=False).to_frame()
+    frame.to_parquet(tmp_path / "atlas.parquet")
+    read = pd.read_parquet(tmp_path / "atlas.parquet")
+    assert len(read) == len(frame) == 9130
+    wanted = {
+        "aperiodic",
+        "g0_derived",
+        "mixing",
+        "entropy",
+        "learned",
+        "length",
+        "replicate",
+        "accuracy_128",
+    }
+    assert wanted <= set(read.columns)
+    here = read[(read.kind == "groups") & (read.positions == "sinusoidal") & (read.length == 32)]
+    here = here[(here.replicate == 0) & (here.layers == 4) & (here.optimizer == "muon")]
+    here = here[here.distribution == "uniform"]
+    assert here.groupby(here.g0_derived == 1).learned.sum().to_dict() == {False: 2, True: 296}
+
+
 def test_verdicts_are_those_that_the_research_page_lists(
     rows: list[dict[str, Any]], automata: list[dict[str, Any]]
 ) -> None:
     page = (ROOT / "research/atlas-predictions.md").read_text()
-    result = [one.to_json() for one in verdicts(rows, automata)]
-    assert len(result) == 18
+    result = [one.to_json() for one in (*verdicts(rows, automata), *cell_verdicts(rows, automata))]
+    assert [one["number"] for one in result] == list(range(1, 26))
     for one in result:
         assert f"| {one['number']} | {one['question']} | {one['expected']} | {one['verdict']} |" in page
 
@@ -155,6 +197,23 @@ def test_a_rule_is_wrong_as_soon_as_one_part_breaks_it(
     failing = [row | {"learned": row["learned"] and row["automaton"] not in cascades} for row in rows]
     assert verdicts(rows, automata)[0].right is True
     assert verdicts(failing, automata)[0].right is False
+
+
+def test_rules_on_a_tenth_can_fail_and_are_open_without_rows(
+    rows: list[dict[str, Any]], automata: list[dict[str, Any]]
+) -> None:
+    main = [row for row in rows if row["length"] == 32 and row["replicate"] == 0]
+    main = [row for row in main if row["distribution"] == "uniform"]
+    assert [one.right for one in cell_verdicts(main, automata)] == [None] * 7
+
+    def judged(change: Callable[[dict[str, Any]], bool]) -> list[bool | None]:
+        changed = [row if row in main else row | {"learned": change(row)} for row in rows]
+        return [one.right for one in cell_verdicts(changed, automata)]
+
+    none, every = judged(lambda row: False), judged(lambda row: True)
+    assert (none[0], none[4], none[5], none[6]) == (False,) * 4
+    assert (every[1], every[2], every[4]) == (False,) * 3, "more than at 32 letters, groups too"
+    assert (every[0], every[6]) == (True, True)
 
 
 def test_intervals_and_areas() -> None:

@@ -11,8 +11,9 @@ from typing import Any
 
 from krohn.base.files import path_of, write_text
 from krohn.base.notebook import frame, table
-from krohn.construct.learnability import LARGE, POSITIONS, class_of
+from krohn.construct.learnability import LARGE, POSITIONS, class_of, flat
 from krohn.errors import InvalidInput, counted
+from krohn.lab.experiments.atlas_cells import cell_verdicts
 from krohn.lab.experiments.atlas_list import Entry, generated, of_folder
 from krohn.lab.experiments.atlas_predictors import predictors
 from krohn.lab.experiments.atlas_runs import MAIN, Cell, read_rows, run_cells
@@ -91,8 +92,8 @@ class AtlasResult:
         return "\n".join(lines)
 
     def to_frame(self) -> Any:
-        """One row for each network."""
-        return frame(self.rows)
+        """One row for each network, with all predictors of its automaton: columns that can be fitted."""
+        return frame([flat(row) for row in self.rows])
 
 
 def _summary(rows: Sequence[Row]) -> str:
@@ -147,7 +148,7 @@ def reproduce_atlas(
     known = {one["automaton"]: {**one, "class": class_name(one)} for one in automata}
     return AtlasResult(
         scale_name, [known[row["automaton"]] | row for row in rows], missing,
-        verdicts(rows, automata) if judged else [], drawn,
+        [*verdicts(rows, automata), *cell_verdicts(rows, automata)] if judged else [], drawn,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 from math import sqrt
 from statistics import median
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from krohn.construct.learnability import LARGE, keeps
+from krohn.lab.experiments.atlas_runs import Cell
 
 HELD_OUT = (
     "cascade", "counter cascade", "register", "stack", "clock beside aperiodic",
@@ -87,16 +88,14 @@ def ranks(values: Sequence[float], learned: Sequence[bool]) -> float:
 
 
 class Table:
-    """The rows of the two main cells, each with its predictors."""
+    """The rows of one cell (the main one by default) with both kinds of positions, and their predictors."""
 
-    def __init__(self, rows: Sequence[Row], automata: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[Row], automata: Sequence[Row], cell: Cell | None = None) -> None:
         known = {one["automaton"]: one for one in automata}
-        usual = [
-            row for row in rows
-            if (row["layers"], row["length"], row["replicate"]) == (4, 32, 0)
-            and (row["optimizer"], row["distribution"]) == ("muon", "uniform")
-        ]  # fmt: skip
-        self.rows = [known[row["automaton"]] | row for row in usual]
+        wanted = asdict(cell or Cell())
+        del wanted["positions"]
+        chosen = [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+        self.rows = [known[row["automaton"]] | row for row in chosen]
 
     def of(self, positions: str, *tests: Test) -> list[Row]:
         """Rows with these positions that pass all tests."""
@@ -161,7 +160,7 @@ def bounded(share: Share, low: float, high: float = 1.0) -> bool | None:
 
 
 def verdicts(rows: Sequence[Row], automata: Sequence[Row]) -> list[Verdict]:
-    """All eighteen, in the order of the page."""
+    """The first eighteen, on the two main cells, in the order of the page."""
     t = Table(rows, automata)
     result: list[Verdict] = []
 
