@@ -22,7 +22,7 @@ from krohn.coq.coqc import AXIOMS, ORDER, CoqFailed, KernelVerdict, assumptions_
 from krohn.coq.exploring import explore
 from krohn.coq.proof_text import TEXT, proof_text
 from krohn.coq.stored import digest_of, stored_network, whole_of
-from krohn.proving.outcome import SecondOpinion
+from krohn.proving.evidence import SecondOpinion
 from krohn.recurrent.recurrent_network import RecurrentNetwork, save
 from krohn.recurrent.recurrent_weights import WEIGHTS
 

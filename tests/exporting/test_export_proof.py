@@ -19,8 +19,8 @@ from krohn.cli.app import run
 from krohn.exporting.from_compiled import decoder_of_compiled
 from krohn.network.gpt2.decoder import Decoder
 from krohn.network.gpt2.reference import logits
+from krohn.proving.evidence import Counterexample, SecondOpinion
 from krohn.proving.export import checkable_decoder, prove
-from krohn.proving.outcome import Counterexample, SecondOpinion
 
 LENGTH = 12
 

@@ -11,7 +11,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.check.recurrent.stacks import RankOneStack
 from krohn.lab.cards.recurrent_modules import in_training
-from krohn.proving.outcome import Counterexample
+from krohn.proving.evidence import Counterexample
 from krohn.proving.recurrent import close
 from krohn.recurrent.recurrent_network import CELLS, RecurrentNetwork, logits_of
 from krohn.recurrent.recurrent_weights import WEIGHTS, deltaproduct, diagonal, gru, lstm, rankone

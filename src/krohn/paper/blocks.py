@@ -121,31 +121,28 @@ def then_table(layer: Layer, table: Mlp, reads: Sequence[int], target: int) -> L
     Channels read must never be negative, for they pass the hidden layers through one ReLU each. The old
     outputs are no longer written: this is the end of the network.
     """
-    old = layer.mlp
-    dim = len(layer.keep_mlp)
-    place = basis(dim, reads)
+    old, dim, count = layer.mlp, len(layer.keep_mlp), len(reads)
+    place, residual = basis(dim, reads), np.diag(layer.keep_mlp[list(reads)])
     weights: list[Matrix] = []
     biases: list[Matrix] = []
-    codes = []
-    carry = place
-    for index in range(len(old.weights) - 1):
-        inner = old.weights[index]
-        # The old matrix beside the carried channels: they share inputs in the first layer only.
-        both = [inner, carry]
-        weights.append(_block_diagonal(both) if index else np.concatenate(both, axis=1))
-        biases.append(np.concatenate([old.biases[index], np.zeros(len(reads))]))
-        codes.append(np.concatenate([old.activations[index], np.full(len(reads), RELU)]))
-        carry = np.eye(len(reads))
-    residual = layer.keep_mlp[list(reads)]
-    seen = np.concatenate([old.weights[-1] @ place, np.diag(residual)], axis=0)
-    if len(old.weights) == 1:
-        seen = old.weights[-1] @ place + place @ np.diag(residual)
+    codes: list[npt.NDArray[np.int64]] = []
+    # The hidden layers of the old MLP, and beside them the channels as they come in: they share inputs in the
+    # first layer only.
+    for index, (inner, bias) in enumerate(zip(old.weights[:-1], old.biases[:-1], strict=True)):
+        carried = np.eye(count) if index else place
+        weights.append(
+            _block_diagonal([inner, carried]) if index else np.concatenate([inner, carried], axis=1)
+        )
+        biases.append(np.concatenate([bias, np.zeros(count)]))
+        codes.append(np.concatenate([old.activations[index], np.full(count, RELU)]))
+    # What the old MLP adds to the channels, plus what the residual keeps of them, goes into the table.
+    added = old.weights[-1] @ place
+    seen = np.concatenate([added, residual], axis=0) if weights else added + place @ residual
     weights.append(seen @ table.weights[0])
     biases.append((old.biases[-1] @ place) @ table.weights[0] + table.biases[0])
-    codes.append(table.activations[0])
+    codes += table.activations
     writes = basis(dim, [target]).T
     weights += [*table.weights[1:-1], table.weights[-1] @ writes]
     biases += [*table.biases[1:-1], table.biases[-1] @ writes]
-    codes += table.activations[1:]
-    keep = np.ones(dim)
-    return Layer(layer.heads, Mlp(tuple(weights), tuple(biases), tuple(codes)), layer.keep_attention, keep)
+    mlp = Mlp(tuple(weights), tuple(biases), tuple(codes))
+    return Layer(layer.heads, mlp, layer.keep_attention, np.ones(dim))

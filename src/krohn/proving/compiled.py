@@ -12,8 +12,9 @@ from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Transformer
 from krohn.proving.attempts import arithmetic, attempt
 from krohn.proving.claims import Question, certificate_about, claim_about
+from krohn.proving.evidence import Counterexample
 from krohn.proving.identity import identify
-from krohn.proving.outcome import Counterexample, Verification, mismatched
+from krohn.proving.outcome import Verification, mismatched
 from krohn.proving.proof_record import ProofRecord, Refutation, blame_weights, refutation_text
 from krohn.proving.word_search import exhaustive, runner, search
 

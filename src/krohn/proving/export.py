@@ -30,8 +30,9 @@ from krohn.network.gpt2.reference import states_of
 from krohn.proving.attempts import Goal, furthest
 from krohn.proving.claims import Check, Question, certificate_about, claim_about
 from krohn.proving.compiled import RULE_SET
+from krohn.proving.evidence import Counterexample, SecondOpinion
 from krohn.proving.identity import Identity, identify
-from krohn.proving.outcome import Counterexample, SecondOpinion, Verification, mismatched
+from krohn.proving.outcome import Verification, mismatched
 from krohn.proving.proof_record import refutation_text
 from krohn.proving.stock import verify_words
 from krohn.proving.witness.search import checkable_table

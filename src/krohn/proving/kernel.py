@@ -36,9 +36,10 @@ from krohn.coq.stored import (
 from krohn.errors import LimitExceeded, MissingDependency, Unsupported
 from krohn.network.compiled import CompiledNetwork
 from krohn.proving.claims import Check, claim_about
+from krohn.proving.evidence import Counterexample, SecondOpinion
 from krohn.proving.identity import Identity, identify
 from krohn.proving.kinds import kind_of
-from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
+from krohn.proving.outcome import Verification
 from krohn.proving.witness.machines import scans
 from krohn.proving.witness.search import checkable
 from krohn.recurrent.recurrent_network import RecurrentNetwork

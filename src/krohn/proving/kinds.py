@@ -50,7 +50,8 @@ if TYPE_CHECKING:
     from krohn.network.gpt2.reading import ExportedNetwork
     from krohn.network.meaning_view import MeaningView
     from krohn.proving.claims import Question
-    from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
+    from krohn.proving.evidence import Counterexample, SecondOpinion
+    from krohn.proving.outcome import Verification
     from krohn.recurrent.looped_network import LoopedNetwork
     from krohn.recurrent.recurrent_network import RecurrentNetwork
 

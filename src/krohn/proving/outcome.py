@@ -19,51 +19,11 @@ from krohn.check.claim import ANY, ORDERS, Claim
 from krohn.check.files.folders import COMPILED, LOOPED, RECURRENT, STOCK, TRAINED, Net
 from krohn.errors import InvalidInput, counted
 from krohn.proving.claims import Check, place
+from krohn.proving.evidence import Counterexample, SecondOpinion
 from krohn.proving.identity import SHOWN, Identity, describe_automaton
 
 EVERY_LENGTH = (RECURRENT, LOOPED, TRAINED)
 """Kinds that read words of every length: a claim up to one is no part of theirs."""
-
-
-@dataclass(frozen=True)
-class Counterexample:
-    """A word whose last letter the network gets wrong, found by running it."""
-
-    word: tuple[int, ...]
-    expected: int
-    got: int
-
-    def to_json(self, automaton: Semiautomaton) -> dict[str, Any]:
-        """Numbers and names."""
-        return {
-            "word": list(self.word),
-            "letters": [automaton.letter_names[letter] for letter in self.word],
-            "expected": automaton.output_names[self.expected],
-            "got": automaton.output_names[self.got] if self.got >= 0 else "another token",
-        }
-
-
-@dataclass(frozen=True)
-class SecondOpinion:
-    """Every word of one length, run on the real network: independent of the proof.
-
-    ``dtype`` is the float format of the run, which need not be that of the claim; ``limit`` says why longer
-    words were not run; empty if these are the longest there are.
-    """
-
-    length: int
-    words: int
-    wrong: int
-    dtype: str
-    limit: str = ""
-
-    def to_json(self) -> dict[str, int | str]:
-        """Plain values."""
-        return {**self.exact(), "dtype": self.dtype, "limit": self.limit}
-
-    def exact(self) -> dict[str, int]:
-        """The numbers alone."""
-        return {"length": self.length, "words": self.words, "wrong": self.wrong}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -277,23 +237,23 @@ LEMMAS = {
 }
 
 
-def _argue(certificate: Verification) -> str:
-    lines = [_claim(certificate), *_meaning(certificate), ""]
+def _argue(verdict: Verification) -> str:
+    lines = [_claim(verdict), *_meaning(verdict), ""]
     layer: int | None = None
-    for check in certificate.checks:
+    for check in verdict.checks:
         if check.layer != layer:
             layer = check.layer
-            lines.append(_heading(layer, certificate))
+            lines.append(_heading(layer, verdict))
         lines += _step(check)
-    lines += ["", *_second_opinion(certificate), _conclusion(certificate)]
+    lines += ["", *_second_opinion(verdict), _conclusion(verdict)]
     return "\n".join(lines)
 
 
-def _claim(certificate: Verification) -> str:
+def _claim(verdict: Verification) -> str:
     return (
-        f"Claim. In {certificate.dtype}, for {certificate.words}, the network "
-        f"{certificate.network[:12]} outputs at every position the {certificate.claim.target} of "
-        f"{certificate.automaton.name or 'the automaton'}: {describe_automaton(certificate.automaton)}."
+        f"Claim. In {verdict.dtype}, for {verdict.words}, the network "
+        f"{verdict.network[:12]} outputs at every position the {verdict.claim.target} of "
+        f"{verdict.automaton.name or 'the automaton'}: {describe_automaton(verdict.automaton)}."
     )
 
 
@@ -305,8 +265,8 @@ def _meaning(verdict: Verification) -> list[str]:
     return [f"tokens{whose}: {verdict.claim.tokens(SHOWN)}"]
 
 
-def _heading(layer: int, certificate: Verification) -> str:
-    where = place(layer, certificate.depth)
+def _heading(layer: int, verdict: Verification) -> str:
+    where = place(layer, verdict.depth)
     return where[0].upper() + where[1:]
 
 
@@ -320,47 +280,55 @@ def _step(check: Check) -> list[str]:
     return [first, second]
 
 
-def _second_opinion(certificate: Verification) -> list[str]:
-    opinion = certificate.second_opinion
+def _second_opinion(verdict: Verification) -> list[str]:
+    opinion = verdict.second_opinion
     if opinion is None or not opinion.length:
         return []
     ran = f"all {opinion.words:,} words of length {opinion.length} and their prefixes"
     limit = [f"longer ones were not run: {opinion.limit}"] if opinion.limit else []
-    how = "as it is" if certificate.claim.kind == CALLABLE else f"in {opinion.dtype}"
+    how = "as it is" if verdict.claim.kind == CALLABLE else f"in {opinion.dtype}"
     return [f"independently run {how}: {ran}, {opinion.wrong:,} wrong", *limit]
 
 
-def _conclusion(certificate: Verification) -> str:
-    if certificate.certified:
-        tight = certificate.tightest
-        where = f"; tightest: {tight.name} in {place(tight.layer, certificate.depth)}" if tight else ""
-        return f"Hence certified, with logit margin {certificate.margin:.3g}{where}. ∎"
-    tail = f" Counterexample: {certificate.counterexample.word}." if certificate.counterexample else ""
-    return f"Not certified: {certificate.reason}.{tail}"
+def _conclusion(verdict: Verification) -> str:
+    if verdict.certified:
+        tight = verdict.tightest
+        where = f"; tightest: {tight.name} in {place(tight.layer, verdict.depth)}" if tight else ""
+        return f"Hence certified, with logit margin {verdict.margin:.3g}{where}. ∎"
+    tail = f" Counterexample: {verdict.counterexample.word}." if verdict.counterexample else ""
+    return f"Not certified: {verdict.reason}.{tail}"
 
 
 def _summary(verdict: Verification) -> str:
+    """The verdict, what leaves it open, and the automaton that it is about."""
     if verdict.identity.mismatch:
         return f"not certified: {verdict.reason}"
-    lines = [verdict.wording or _verdict(verdict)]
-    known = f"certified in {verdict.dtype} up to length {verdict.largest}"
-    if verdict.counterexample is not None:
-        wrong = verdict.counterexample.to_json(verdict.automaton)
-        shown = f"{' '.join(wrong['letters'])} → {wrong['got']}, must be {wrong['expected']}"
-        lines.append(f"counterexample: {shown}")
-        shorter = verdict.largest and verdict.claim.kind == STOCK
-        lines += [f"{known}: --length {verdict.largest} asks for these words"] if shorter else []
-    elif not verdict.certified and not verdict.wording and verdict.claim.kind not in EVERY_LENGTH:
-        sought = " (--largest looks for a length that is proved)" * (verdict.claim.kind == COMPILED)
-        undecided = f"no counterexample found: undecided{sought}"
-        if verdict.rechecked:
-            undecided = "no words were run and no proof was sought: krohn verify without --recheck does both"
-        lines.append(known if verdict.largest else undecided)
+    lines = [verdict.wording or _verdict(verdict), *_left_open(verdict)]
     if "by_position" in verdict.more:
-        known = verdict.more["by_position"]
-        lines.append(f"right by position, in {known['words']} random words: {known['text']}")
+        shares = verdict.more["by_position"]
+        lines.append(f"right by position, in {shares['words']} random words: {shares['text']}")
     lines += [verdict.identity.sentence(), *_meaning(verdict)]
     return "\n".join([*lines, *([] if verdict.claim.kind == TRAINED else _second_opinion(verdict))])
+
+
+def _left_open(verdict: Verification) -> list[str]:
+    """The word that refutes the network; or, where it is neither proved nor refuted, what was tried."""
+    shorter = f"certified in {verdict.dtype} up to length {verdict.largest}" if verdict.largest else ""
+    if verdict.counterexample is not None:
+        wrong = verdict.counterexample.to_json(verdict.automaton)
+        refuted = f"{' '.join(wrong['letters'])} → {wrong['got']}, must be {wrong['expected']}"
+        lines = [f"counterexample: {refuted}"]
+        if shorter and verdict.claim.kind == STOCK:
+            lines.append(f"{shorter}: --length {verdict.largest} asks for these words")
+        return lines
+    if verdict.certified or verdict.wording or verdict.claim.kind in EVERY_LENGTH:
+        return []
+    if shorter:
+        return [shorter]
+    if verdict.rechecked:
+        return ["no words were run and no proof was sought: krohn verify without --recheck does both"]
+    sought = " (--largest looks for a length that is proved)" * (verdict.claim.kind == COMPILED)
+    return [f"no counterexample found: undecided{sought}"]
 
 
 def _verdict(verdict: Verification) -> str:

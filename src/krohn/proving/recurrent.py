@@ -39,8 +39,9 @@ from krohn.check.recurrent.stacks import DiagonalStack
 from krohn.check.rules import check_certificate, fitting_rules
 from krohn.errors import InvalidInput
 from krohn.proving.claims import Check, Question, certificate_about, claim_about
+from krohn.proving.evidence import Counterexample, SecondOpinion
 from krohn.proving.identity import Identity, identify
-from krohn.proving.outcome import Counterexample, SecondOpinion, Verification, mismatched
+from krohn.proving.outcome import Verification, mismatched
 from krohn.proving.witness.search import checkable_table
 from krohn.proving.word_search import longest_of, run_every_word
 from krohn.recurrent.recurrent_network import RecurrentNetwork, load, states_of

@@ -28,8 +28,9 @@ from krohn.network.gpt2.reference import BATCH, outputs_of, run_in_batches, stat
 from krohn.network.gpt2.stock import decoder_of_stock, stock_of, tokens_for, with_outputs
 from krohn.proving.by_position import measure
 from krohn.proving.claims import Question, certificate_about, claim_about
+from krohn.proving.evidence import Counterexample, SecondOpinion
 from krohn.proving.identity import Identity
-from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
+from krohn.proving.outcome import Verification
 from krohn.proving.witness.search import checkable_table
 from krohn.proving.word_search import MAX_WORDS, Runner, longest_of, run_every_word
 

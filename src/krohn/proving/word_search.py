@@ -13,7 +13,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.portable import FLOATS
 from krohn.network.forward import run as run_network
 from krohn.network.transformer import Transformer
-from krohn.proving.outcome import Counterexample, SecondOpinion
+from krohn.proving.evidence import Counterexample, SecondOpinion
 
 Words = npt.NDArray[np.int64]
 Runner = Callable[[Words], npt.NDArray[np.int64]]

@@ -39,7 +39,7 @@ from krohn.lab.provable.exact import (
 from krohn.lab.provable.provable_run import provable_reasons
 from krohn.lab.training.config import RunConfig, TaskConfig, model_config
 from krohn.lab.training.trained_network import read_run
-from krohn.proving.outcome import Counterexample
+from krohn.proving.evidence import Counterexample
 from krohn.proving.witness.search import checkable_table
 
 

@@ -46,7 +46,7 @@ class Determinised:
         self.table: list[list[int]] = []
         self.accepting: list[int] = []
         places, matched = self._behind(frozenset(), None)
-        self._search((1 << self._numbered((parsed.entry, frozenset(), frozenset())), END | matched, places))
+        self._search((1 << self._numbered(Thread(parsed.entry)), END | matched, places))
 
     def _numbered(self, thread: Thread) -> int:
         if thread not in self.number:
@@ -78,7 +78,7 @@ class Determinised:
                 moved.add((index, node.then))
         waiting, matched = set[tuple[int, int]](), 0
         for index, place in moved:
-            for node_number, _, _ in self.threads.close((place, frozenset(), frozenset()), 0, 0):
+            for node_number, _, _ in self.threads.close(Thread(place), 0, 0):
                 if node_number == MET:
                     matched |= FIRST_BEHIND << index
                 else:

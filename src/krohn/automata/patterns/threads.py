@@ -1,21 +1,40 @@
-"""What a pattern may still match, as threads that are decided when the next character is known.
-
-A thread is a node, nodes that must all reach the end of their look-ahead, and threads of which none may.
-"""
+"""What a pattern may still match, as threads that are decided when the next character is known."""
 
 import re
+from typing import NamedTuple
 
 from krohn.automata.patterns.parsed import DONE, END, MET, Look, Node, Read, Split, Test
 from krohn.errors import LimitExceeded
 
-Thread = tuple[int, frozenset[int], "frozenset[Thread]"]
-NONE: frozenset[object] = frozenset()
 _ALONE = bool(re.search(r"\B", ""))
 """Whether the empty word is no boundary; Python 3.14 changed it."""
 MAX_WORK = 10_000_000
 TOO_MUCH = (
     f"the automaton of a pattern may take {MAX_WORK:,} steps; this one takes more: choose a simpler one"
 )
+
+
+class Thread(NamedTuple):
+    """One way in which the rest of a word may match.
+
+    Attributes:
+        node: where the pattern goes on.
+        must: nodes of look-aheads, all of which must reach their end.
+        never: threads of look-aheads that are denied; none of them may reach its end.
+    """
+
+    node: int
+    must: frozenset[int] = frozenset()
+    never: "frozenset[Thread]" = frozenset()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether no look-ahead is under way."""
+        return not self.must and not self.never
+
+    def asks_less(self, other: "Thread") -> bool:
+        """Whether this one matches whatever the other one matches: at the same node, for fewer reasons."""
+        return self.node == other.node and self.must <= other.must and self.never <= other.never
 
 
 class Threads:
@@ -49,6 +68,7 @@ class Threads:
             kept |= below
         seen, result = set[object](), set[Thread]()
         nothing: frozenset[int] = frozenset()
+        # What a thread waits for: node, obligations not yet followed, those denied, obligations followed.
         stack = [(node, frozenset(must), frozenset(kept), nothing)]
         while stack:
             item = stack.pop()
@@ -66,16 +86,16 @@ class Threads:
                 case Look(False, entry, then):
                     stack.append((then, must | {entry}, never, ready))
                 case Look(True, entry, then):
-                    below = self.close((entry, nothing, frozenset()), before, after)
+                    below = self.close(Thread(entry), before, after)
                     if not any(met(one, MET, after) for one in below):
                         stack.append((then, must, never | below, ready))
                 case _ if must:  # the thread waits; each obligation goes one of its ways
                     first = min(must)
-                    for place, own, bad in self.close((first, nothing, frozenset()), before, after):
+                    for place, own, bad in self.close(Thread(first), before, after):
                         waits = ready | own | (frozenset() if place == MET else {place})
                         stack.append((node, must - {first}, never | bad, waits))
                 case _:
-                    result.add((node, ready, never))
+                    result.add(Thread(node, ready, never))
         return _least(result)
 
     def read(self, thread: Thread, member: list[bool]) -> Thread | None:
@@ -91,7 +111,7 @@ class Threads:
                 return None
             moved.append(waiting.then)
         after = (self.read(other, member) for other in never)
-        return moved[0], frozenset(moved[1:]), frozenset(one for one in after if one is not None)
+        return Thread(moved[0], frozenset(moved[1:]), frozenset(one for one in after if one is not None))
 
 
 def met(thread: Thread, end: int, after: int) -> bool:
@@ -118,12 +138,7 @@ def _holds(test: Test, before: int, after: int) -> bool:
 
 def _least(threads: set[Thread]) -> set[Thread]:
     """Without threads that ask more than another one at the same node."""
-    plain = {node for node, must, never in threads if not must and not never}
-    few = {one for one in threads if one[0] not in plain or not (one[1] or one[2])}
-    hard = [one for one in few if one[1] or one[2]]
-    return few - {
-        one
-        for one in hard
-        for other in hard
-        if one != other and other[0] == one[0] and other[1] <= one[1] and other[2] <= one[2]
-    }
+    plain = {one.node for one in threads if one.is_plain}
+    few = {one for one in threads if one.is_plain or one.node not in plain}
+    hard = [one for one in few if not one.is_plain]
+    return few - {one for one in hard for other in hard if one != other and other.asks_less(one)}

@@ -28,7 +28,8 @@ def own_layer(name: str, kind: str, options: list[str], width: int) -> CardLayer
             given[key] = Types().parse(value, known[key])
         except Misfit as misfit:
             raise InvalidInput(f"{key} of {kind} must be {misfit}; got {value[:40]!r}") from misfit
-    config = model_config(kind, **(SIZES.get(kind, _plain_size)(width) | given))
+    sizes = SIZES[kind](width) if kind in SIZES else {}
+    config = model_config(kind, **(sizes | given))
     reasons = config.reasons(2)
     if reasons:
         raise InvalidInput(f"{kind}: {reasons[0]}")
@@ -36,17 +37,18 @@ def own_layer(name: str, kind: str, options: list[str], width: int) -> CardLayer
     def factory(letters: int, states: int) -> nn.Module:
         return Alone(config.build(letters, states))
 
-    steps = int(getattr(config, "householders", getattr(config, "steps", 1)))
     longest = QUADRATIC if kind == "gpt" else LONGEST
-    if getattr(config, "positions", "") == "learned":
+    if getattr(config, "positions", "") == "learned":  # a table of positions ends with the context
         longest = min(longest, int(getattr(config, "context", longest)))
     return CardLayer(
-        name, factory, _family(config), int(getattr(config, "layers", 1)), steps, longest, _remark(config)
+        name,
+        factory,
+        family=_family(config),
+        layers=int(getattr(config, "layers", 1)),
+        steps=int(getattr(config, "householders", getattr(config, "steps", 1))),
+        longest=longest,
+        remark=_remark(config),
     )
-
-
-def _plain_size(width: int) -> dict[str, Any]:
-    return {}
 
 
 def _stack_size(width: int) -> dict[str, Any]:
@@ -67,8 +69,7 @@ SIZES: dict[str, Callable[[int], dict[str, Any]]] = {
     "rankone": _matrix_size,
     "looped": lambda width: {"dim": width, "heads": 4 if width % 4 == 0 else 1, "mlp": 4 * width},
 }
-"""Small sizes of our architectures, by the width of the card."""
-
+"""Small sizes of our architectures, by the width of the card; others take their own defaults."""
 
 _GATES = {"unit": "diagonal [0, 1]", "signed": "diagonal [-1, 1]", "complex": "diagonal complex"}
 

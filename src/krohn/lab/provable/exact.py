@@ -16,7 +16,7 @@ import numpy.typing as npt
 from krohn.automata.distributions import feasible_letters
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.lab.training.trained_network import TrainedNetwork
-from krohn.proving.outcome import Counterexample
+from krohn.proving.evidence import Counterexample
 from krohn.proving.word_search import first_wrong, in_blocks
 
 MULTIPLICATIONS = 10**10

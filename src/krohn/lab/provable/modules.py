@@ -35,11 +35,12 @@ from krohn.lab.provable.onnx_module import OnnxModule
 from krohn.lab.provable.same_run import marks_of
 from krohn.lab.provable.tracing import Refused, asks, logits_of, read_graph
 from krohn.proving.claims import Question, certificate_about, claim_about
+from krohn.proving.evidence import Counterexample, SecondOpinion
 from krohn.proving.graph_search import WORK, Found, find_proof, words_of
 from krohn.proving.identity import Identity
 from krohn.proving.inputs import Inputs, at_the_end, letters_of, sampled
 from krohn.proving.layout import layout_for, shown_by
-from krohn.proving.outcome import Counterexample, SecondOpinion, Verification
+from krohn.proving.outcome import Verification
 
 RUN = 4_000
 """Inputs of each length that the object is run on, if there are more."""

@@ -35,9 +35,10 @@ from krohn.lab.provable.coded import has_codes, prove_codes
 from krohn.lab.provable.exact import Examined, examine_run, kind_of
 from krohn.lab.training.trained_network import TrainedNetwork, read_run
 from krohn.proving.claims import Check, Question, certificate_about, claim_about
+from krohn.proving.evidence import SecondOpinion
 from krohn.proving.identity import Identity, identify
 from krohn.proving.looped import CodeProof
-from krohn.proving.outcome import SecondOpinion, Verification
+from krohn.proving.outcome import Verification
 from krohn.proving.witness.search import checkable_table
 
 NAME = "certificate.json"

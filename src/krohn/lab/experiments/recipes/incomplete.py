@@ -11,8 +11,8 @@ from krohn.lab.experiments.settings import GPT, LSTM, SOLVED_STOP, Settings, by_
 from krohn.lab.experiments.summary import marks_of, note_on, table_by
 from krohn.lab.figures.charts import Line, Panel, line_chart
 
-# Log spacing as in the figure; its exact values are not in the text.
 REVEAL = by_scale((1.0, 0.25), (1.0, 0.3, 0.1, 0.03), (1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125))
+"""Shares of the states: log spacing as in the figure; its exact values are not in the text."""
 # By curriculum S5 at T = 100 takes too long for the small scale, so it is shown on shorter words; at T = 100
 # it has the depth map's recipe with Muon, and from all labels the map's own run.
 TASKS: dict[str, Settings] = {
@@ -24,9 +24,6 @@ SETTINGS: Settings = {
     "replicates": by_scale(2, 10, 25),
     "stop_at": 0.9995,
 }
-# At scale small, settings with which GPT learns the task from all labels: C2 by the depth map's AdamW recipe,
-# S5 by curriculum. By Muon each share reads the words of the map's first replicates; C2 has the layers with
-# which all six pass from all labels. LSTMs on S5 read at most as many words as the GPT beside them.
 MUON, LSTM_LONGER, LSTM_100 = "GPT, Muon", "LSTM, more words", "LSTM, 100 letters"
 SMALL: dict[tuple[str, str], Settings] = {
     ("C2", GPT): depth.BY_ADAMW,
@@ -50,7 +47,12 @@ SMALL: dict[tuple[str, str], Settings] = {
         "model": LSTM, "spec": "S5", "length": 100, "sequences": 16_000 * 64, "replicates": 4,
     },
 }  # fmt: skip
+"""At scale small, settings with which GPT learns the task from all labels: C2 by the depth map's AdamW
+recipe, S5 by curriculum. By Muon each share reads the words of the map's first replicates; C2 has the layers
+with which all six pass from all labels. LSTMs on S5 read at most as many words as the GPT beside them.
+"""
 OF_THE_MAP = {(task, MUON, 1.0): {"replicates": depth.BY_MUON["replicates"]} for task in ("S5", "C2")}
+"""From all labels these are runs of the depth map, with as many replicates: they are not made twice."""
 
 
 def plan(scale: Scale) -> list[PlannedRun]:
@@ -65,6 +67,7 @@ def plan(scale: Scale) -> list[PlannedRun]:
 
 SPARSER = "degrades as labels get sparser"
 CLAIMS = {("C2", GPT): "holds", ("C2", MUON): "holds", ("S5", GPT): SPARSER, ("S5", MUON): SPARSER}
+"""What the paper shows of each row; of all others it shows perfect curves."""
 table = table_by(
     {"task": None, "model": None, "reveal": sorted({*chain(*REVEAL.values())}, reverse=True)},
     paper=lambda label: CLAIMS.get((label["task"], label["model"]), "perfect at every share"),
