@@ -5,7 +5,7 @@ A level sees three small numbers: the stage set before the letter, the letter, a
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from krohn.algebra.counters import CounterTower, counter_tower
 from krohn.algebra.transformation import identity
@@ -125,7 +125,8 @@ class CascadeLevel:
         return ((source, target) for source in ([tiles[x] for x in here] if tiles else [before]))
 
 
-def cascade_levels(cascade: Cascade, state: int) -> list[CascadeLevel]:
+@lru_cache(maxsize=4)  # a plan is written twice, with and without lags
+def cascade_levels(cascade: Cascade, state: int) -> tuple[CascadeLevel, ...]:
     """The levels from the top, started in a state; only what can follow from the levels above is listed."""
     coordinates, depth = cascade.coordinates(state), cascade.skeleton.depth
     letters = cascade.automaton.num_letters
@@ -148,4 +149,4 @@ def cascade_levels(cascade: Cascade, state: int) -> list[CascadeLevel]:
             if triple[1] < letters
             for before, after in result.below(triple)
         }
-    return levels
+    return tuple(levels)

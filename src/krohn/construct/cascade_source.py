@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING
 
 from krohn.base.portable import Budget
@@ -11,7 +12,7 @@ from krohn.construct.request import Proposal, Request
 from krohn.construct.tight.leaf_programs import has_unit_steps
 from krohn.construct.tight.plan_programs import plan_program
 from krohn.errors import LimitExceeded, Unsupported
-from krohn.network.operations import Table
+from krohn.network.operations import LookBack, PositionMap, Table
 from krohn.network.program import Program
 
 if TYPE_CHECKING:
@@ -36,9 +37,13 @@ def same_program(program: Program) -> Program:
 
 
 def built_plans(request: Request, plans: Iterable[Plan]) -> Iterator[tuple[Plan, Program]]:
-    """Plans with their programs; a plan with more than twice the layers of a scan is skipped."""
+    """Plans with their programs; a plan with more than twice the layers of a scan is skipped.
+
+    If only depth matters, a program that must be deeper than one before is not written.
+    """
     reasons: dict[str, None] = {}
     result = False
+    least: int | None = None
     in_scan = request.scan_depth if (request.method, request.objective) == ("auto", "depth") else None
     for plan in plans:
         faults = [] if plan.is_solvable else [*_unsolvable(plan)]
@@ -46,13 +51,16 @@ def built_plans(request: Request, plans: Iterable[Plan]) -> Iterator[tuple[Plan,
             faults = [f"{plan.layers} layers are needed"]
         if not faults:
             try:
-                programs = _programs(plan, None if in_scan is None else 2 * in_scan)
+                programs = _programs(plan, None if in_scan is None else 2 * in_scan, least)
             except LimitExceeded as error:
                 faults = [str(error)]
         if faults:
             reasons.update(dict.fromkeys(faults))
             continue
         result = True
+        if request.objective == "depth":
+            depths = [program.depth for program in programs]
+            least = min(depths if least is None else [least, *depths])
         yield from ((plan, program) for program in programs)
     if not result:
         limits = f"{request.max_sets:,} image sets and {request.budget().units:,.0f} units of work (--effort)"
@@ -73,18 +81,39 @@ def program_size(program: Program) -> int:
     return rows + len(program.registers) + sum(len(layer.attention) for layer in program.layers)
 
 
-def _programs(plan: Plan, most: int | None) -> list[Program]:
+def _programs(plan: Plan, most: int | None, least: int | None) -> list[Program]:
     """The plan's program and, where it is shallower, the one that keeps stage sets of several positions.
 
-    That one saves at most half of the layers, and takes minutes to write if there are hundreds.
+    That one saves at most half of the layers, and takes minutes to write if there are hundreds; it is left
+    out if it must be deeper than ``least``.
     """
     plain = plan_program(plan)
     if most is not None and plain.depth > 2 * most:
         raise LimitExceeded(f"{plain.depth} layers are needed")
     if not any(_has_levels(node) for _, node in plan.walk()):
         return [plain]
+    if least is not None and _depth_with_lags(plain) > least:
+        return [plain]
     lagged = plan_program(plan, lagged=True)
     return [plain, lagged] if lagged.depth < plain.depth else [plain]
+
+
+def _depth_with_lags(program: Program) -> int:
+    """The layers that are left if no operation waits for a look-back, and one that looks up the letters."""
+    names = [source.register for source in (*program.sources, *program.places)]
+    alone: dict[str, float] = dict.fromkeys(names, 0)  # the longest ways without a look-back
+    after: dict[str, float] = dict.fromkeys(names, -inf)  # those with one or more
+    for layer in program.layers:
+        for step in (*layer.attention, *layer.maps):
+            head = not isinstance(step, PositionMap)
+            way, behind = (max(known[name] for name in step.reads) for known in (alone, after))
+            if isinstance(step, LookBack):
+                way, behind = -inf, max(way, behind)
+            elif head:
+                way, behind = way + 1, behind + 1
+            for name in step.writes:
+                alone[name], after[name] = way, behind
+    return int(max(*alone.values(), *(way + 1 for way in after.values())))
 
 
 def _has_levels(node: Plan) -> bool:

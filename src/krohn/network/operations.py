@@ -7,6 +7,7 @@ sees ``i ≤ t``.
 """
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -311,18 +312,19 @@ class Table:
     def __post_init__(self) -> None:
         if not (self.inputs and self.outputs and self.rows):
             raise InvalidInput("a table needs inputs, outputs and at least one row")
-        for given, result in self.rows:
-            if len(given) != len(self.inputs) or len(result) != len(self.outputs):
-                raise InvalidInput(
-                    f"a row must have {len(self.inputs)} inputs and {len(self.outputs)} outputs; "
-                    f"got {given} -> {result}"
-                )
-        columns = list(zip(*(given for given, _ in self.rows), strict=True))
+        widths = len(self.inputs), len(self.outputs)
+        given = [row for row, _ in self.rows]
+        if {*map(len, given)} != {widths[0]} or {len(result) for _, result in self.rows} != {widths[1]}:
+            wrong = next(row for row in self.rows if (len(row[0]), len(row[1])) != widths)
+            raise InvalidInput(
+                f"a row must have {widths[0]} inputs and {widths[1]} outputs; got {wrong[0]} -> {wrong[1]}"
+            )
+        columns = ([row[place] for row in given] for place in range(widths[0]))
         if prod(max(column) - min(column) + 1 for column in columns) >= MAX_SPAN:
             raise InvalidInput(
                 f"the inputs of the table for {', '.join(self.outputs)} must lie closer together"
             )
-        if len({given for given, _ in self.rows}) != len(self.rows):
+        if len({*given}) != len(given):
             raise InvalidInput(
                 f"the rows of the table for {', '.join(self.outputs)} must have distinct inputs"
             )
@@ -336,6 +338,14 @@ class Table:
     def writes(self) -> tuple[str, ...]:
         """The registers that the row fills."""
         return self.outputs
+
+    def between(self, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> "Table":
+        """The same rows for as many other registers: they need not be checked again."""
+        assert (len(inputs), len(outputs)) == (len(self.inputs), len(self.outputs))
+        result = copy(self)
+        object.__setattr__(result, "inputs", inputs)
+        object.__setattr__(result, "outputs", outputs)
+        return result
 
     @cached_property
     def _sorted(self) -> tuple[Values, Values, Values, Values]:

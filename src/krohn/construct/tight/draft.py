@@ -65,6 +65,8 @@ class ProgramDraft:
     rhythms: dict[str, Places] = field(default_factory=dict)
     heads: list[tuple[int, AttentionOperation]] = field(default_factory=list)
     maps: list[tuple[int, PositionMap]] = field(default_factory=list)
+    tables: dict[int, tuple[Mapping[Row, Row], Table]] = field(default_factory=dict)
+    """Tables by the identity of their rows, which several may share."""
 
     def fresh(self, meaning: Meaning) -> Meaning:
         """The meaning, or a further copy of it where there is one."""
@@ -237,7 +239,10 @@ class ProgramDraft:
             values = [result[column] for result in rows.values()]
             self._made(output, min(values), max(values), time)
         names = tuple(output.name for output in outputs)
-        self.maps.append((time, Table(tuple(inputs), names, tuple(sorted(rows.items())))))
+        if id(rows) not in self.tables:
+            table = Table(tuple(inputs), names, tuple(sorted(rows.items())))
+            self.tables[id(rows)] = rows, table
+        self.maps.append((time, self.tables[id(rows)][1].between(tuple(inputs), names)))
 
     def finish(
         self,
@@ -268,11 +273,12 @@ class ProgramDraft:
     def _arrange(self, readout: Readout) -> Program:
         """The program without dead code (what the read-out does not need), heads of one pattern merged."""
         needed, layers = set(readout.registers), list[ProgramLayer]()
+        cut: dict[tuple[int, Row], Table] = {}
         for layer in range(max((at for at, _ in [*self.heads, *self.maps]), default=-1), -1, -1):
             maps: list[PositionMap] = []
             for change in reversed([change for at, change in self.maps if at == layer]):
                 if needed.intersection(change.writes):
-                    maps.append(_only_needed(change, needed))
+                    maps.append(_only_needed(change, needed, cut))
                     needed.update(change.reads)
                     if isinstance(change, Select):
                         needed.update(change.writes)  # a map is composed whole, so that it can be recognised
@@ -308,9 +314,14 @@ class ProgramDraft:
         return any(name in self.rhythms and self.registers[name].kind == "wide" for name in head.sources)
 
 
-def _only_needed(change: PositionMap, needed: set[str]) -> PositionMap:
+def _only_needed(change: PositionMap, needed: set[str], cut: dict[tuple[int, Row], Table]) -> PositionMap:
+    """The map without outputs that nothing reads; ``cut`` are tables that were cut before."""
     if not isinstance(change, Table) or needed.issuperset(change.outputs):
         return change
-    kept = [column for column, name in enumerate(change.outputs) if name in needed]
-    rows = tuple((given, tuple(result[c] for c in kept)) for given, result in change.rows)
-    return Table(change.inputs, tuple(change.outputs[c] for c in kept), rows)
+    kept = tuple(column for column, name in enumerate(change.outputs) if name in needed)
+    names = tuple(change.outputs[c] for c in kept)
+    key = id(change.rows), kept
+    if key not in cut:
+        rows = tuple((given, tuple(result[c] for c in kept)) for given, result in change.rows)
+        cut[key] = Table(change.inputs, names, rows)
+    return cut[key].between(change.inputs, names)

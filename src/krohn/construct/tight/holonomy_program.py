@@ -1,6 +1,6 @@
 """A holonomy cascade inside a program: a few operations for each of its levels."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from krohn.algebra.transformation import Permutation, identity, order
 from krohn.cascade.holonomy import Cascade
@@ -28,7 +28,7 @@ def holonomy_track(draft: ProgramDraft, cascade: Cascade, letter: str, start: in
     return stages.renamed(lambda number: masks[number].bit_length() - 1)
 
 
-def _lag(draft: ProgramDraft, levels: list[CascadeLevel], letter: str, part: Part) -> Finite:
+def _lag(draft: ProgramDraft, levels: tuple[CascadeLevel, ...], letter: str, part: Part) -> Finite:
     """All levels with stage sets of several positions back, so that no level waits for a look-back.
 
     A level that depends on the set before the letter turns sets 0 … m back into sets 0 … m − 1 back. Only the
@@ -41,8 +41,11 @@ def _lag(draft: ProgramDraft, levels: list[CascadeLevel], letter: str, part: Par
         shift = int(level.needs_before and not level.is_constant)
         meanings = [Meaning("stage", part=part, level=level.number, lag=lag) for lag in range(len(stages))]
         held = [_held(draft, stage, meaning) for stage, meaning in zip(stages, meanings, strict=True)]
+        known: Actions = {}
         stages = [
-            _LevelWriter(draft, level, letters[lag], meanings[lag], held[lag], held[lag + shift]).following()
+            _LevelWriter(
+                draft, level, letters[lag], meanings[lag], held[lag], held[lag + shift], known
+            ).following()
             for lag in range(len(held) - shift)
         ]
     return stages[0]
@@ -55,12 +58,16 @@ def _held(draft: ProgramDraft, stages: Finite, meaning: Meaning) -> Finite:
     return Finite((held,) if held else (), {(i,) if held else (): n for n, i in place.items()})
 
 
+Actions = dict[tuple[object, ...], dict[Row, Row]]
+"""Tables of a level's actions by what decides them: they are the same for every lag."""
+
+
 @dataclass
 class _LevelWriter:
     """Writes one level; ``stages`` are its stage sets, by their numbers in the skeleton.
 
     ``earlier`` are those before the letter, where they are known without a look-back; ``stage`` is the
-    meaning of a register that holds the stage sets.
+    meaning of a register that holds the stage sets; ``known`` are tables that were listed before.
     """
 
     draft: ProgramDraft
@@ -69,6 +76,7 @@ class _LevelWriter:
     stage: Meaning
     stages: Finite
     earlier: Finite | None = None
+    known: Actions = field(default_factory=dict)
 
     def _meaning(self, kind: str) -> Meaning:
         return replace(self.stage, kind=kind)
@@ -181,16 +189,25 @@ class _LevelWriter:
         place_after = {number: row for row, number in after.rows.items()}
         place_before = {number: row for row, number in before.rows.items()} if level.needs_before else {}
         inputs = (*(before.inputs if level.needs_before else ()), self.letter, *after.inputs)
-        rows: dict[Row, Row] = {}
-        for (old, letter, new), action in level.triples.items():
-            row = (*place_before.get(old, ()), letter, *place_after[new])
-            target = action if isinstance(action, int) else 0  # 0 is not read
-            written = letter == level.bos or isinstance(action, int)
-            pairs = zip(groups, level.towers if groups else (), strict=True)
-            moves = [value for group, n in pairs for value in group.values(level.move(n, new, action))]
-            rows[row] = (int(written), target, *moves)
+        key = (*map(tuple, (place_before.items(), place_after.items())), bool(groups))
+        if key not in self.known:
+            self.known[key] = self._listed(place_before, place_after, groups)
+        rows = self.known[key]
         outputs = [self._meaning("reset"), self._meaning("target")]
         self.draft.table(inputs, (*outputs, *(each for group in groups for each in group.outputs())), rows)
+
+    def _listed(
+        self, place_before: dict[int, Row], place_after: dict[int, Row], groups: list[RunningCounters]
+    ) -> dict[Row, Row]:
+        """The rows of that table: what each letter does between two stage sets."""
+        level, rows, bos = self.level, dict[Row, Row](), self.level.bos
+        pairs = list(zip(groups, level.towers, strict=True)) if groups else []
+        for (old, letter, new), action in level.triples.items():
+            target = action if isinstance(action, int) else 0  # 0 is not read
+            written = letter == bos or isinstance(action, int)
+            moves = [value for group, n in pairs for value in group.values(level.move(n, new, action))]
+            rows[*place_before.get(old, ()), letter, *place_after[new]] = (int(written), target, *moves)
+        return rows
 
     def _memory(self, after: Finite, groups: list[RunningCounters]) -> Finite:
         """What the memory head finds: the last w = target·G⁻¹; without resets always the initial tile."""
