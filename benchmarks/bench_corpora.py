@@ -2,27 +2,30 @@
 
     python benchmarks/bench_corpora.py DIR [--length 64] [--jobs N] --out F.jsonl
     python benchmarks/bench_corpora.py DIR --every 20 --target observation --out F.jsonl
-    python benchmarks/bench_corpora.py DIR --seed 1 --out F.jsonl
+    python benchmarks/bench_corpora.py DIR --target both --seed 1 --minutes 8 --out F.jsonl
     python benchmarks/bench_corpora.py --table F.jsonl
 
 DIR is a folder with files in any format that krohn reads; a file ``*.re`` has a pattern on each line. Each
-machine is compiled in a process of its own, on one core, in at most ``--seconds``; rows that F.jsonl has are
-not measured again. ``--seed`` draws the order, so that the rows of a run that was stopped are a fair sample.
-A table for each folder is printed at the end. ``class`` is the smallest named class of ``krohn analyze``;
-``refusal`` is why there is no row, or no proof.
+machine is compiled in a process of its own, on one core, in at most ``--seconds`` a target; rows that
+F.jsonl has are not measured again. ``--seed`` draws the order, so that the rows of a run that was stopped
+(by ``--minutes``, say) are a fair sample. A table for each folder is printed at the end. ``class`` is the
+smallest named class of ``krohn analyze``, ``analyze_seconds`` what that took with the reading, ``seconds``
+the same with the network and its proof; ``refusal`` is why there is no row, or no proof.
 """
 
 import argparse
 import json
+import math
+import multiprocessing
 import os
 import random
 import resource
 import statistics
-import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +33,13 @@ from tqdm import tqdm
 
 import krohn
 from krohn.automata.files import FILES
+from krohn.automata.regular import is_delimited
+
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")  # before numpy is imported by a process
+PROCESSES = multiprocessing.get_context("forkserver")
+"""A server that has imported krohn forks a process for each machine."""
+Row = dict[str, Any]
 
 KEYS = (
     "machine",
@@ -48,66 +58,75 @@ MATCH = {"full": "regex:{}", "search": "regex:/{}/"}
 
 
 def machines(folder: Path, match: str) -> Iterator[tuple[str, str]]:
-    """Names of machines with the texts that krohn reads; patterns that ``re`` refuses are none."""
+    """Names of machines with the texts that krohn reads."""
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder))
         if path.suffix == ".re":
-            for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
-                text = line if line.startswith("/") and line.rpartition("/")[0] else MATCH[match].format(line)
-                yield f"{name}:{number}", text if text.startswith("regex:") else f"regex:{text}"
+            for number, line in enumerate(path.read_text(errors="replace").split("\n"), 1):
+                if line:
+                    text = f"regex:{line}" if is_delimited(line) else MATCH[match].format(line)
+                    yield f"{name}:{number}", text
         elif path.is_file() and (path.suffix in FILES or not path.suffix or path.suffix[1:].isdigit()):
             yield name, str(path.resolve())
 
 
-def measured(spec: str, length: int, target: str) -> dict[str, Any]:
-    """The row of one machine, in this process."""
+def measured(spec: str, length: int, targets: Sequence[str], rows: Connection) -> None:
+    """Sends the row of one machine for each target."""
     row: dict[str, Any] = dict.fromkeys(KEYS)
-    row["target"] = target
-    begin = time.process_time()
+    begin, automaton = time.process_time(), None
     try:
         automaton = krohn.parse_spec(spec)
         row |= {"states": automaton.num_states, "letters": automaton.num_letters}
-        try:
-            classes = krohn.analyze(automaton).to_json()["classes"]
-            row["class"] = classes[0]["name"] if classes else None
-        except krohn.KrohnError as error:
-            row["refusal"] = f"analyze: {error}"
-        row["analyze_seconds"] = round(time.process_time() - begin, 2)
-        network = krohn.compile(automaton, length, target=target)
-        about = krohn.report(network).to_json()
-        row |= {key: about.get(key) for key in ("blocks", "method", "proved")}
-        row |= {"layers": about.get("depth"), "parameters": about.get("num_parameters")}
+        classes = krohn.analyze(automaton).to_json()["classes"]
+        row["class"] = classes[0]["name"] if classes else None
     except krohn.KrohnError as error:
-        row["refusal"] = str(error)
-    row["seconds"] = round(time.process_time() - begin, 2)
-    row["megabytes"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)
-    return row
+        row["refusal"] = f"analyze: {error}" if automaton else str(error)
+    row["analyze_seconds"] = round(time.process_time() - begin, 2)
+    for target in targets:
+        start = time.process_time()
+        about: dict[str, Any] = {}
+        try:
+            if automaton is not None:
+                about = krohn.report(krohn.compile(automaton, length, target=target)).to_json()
+        except krohn.KrohnError as error:
+            about = {"refusal": str(error)}
+        one = row | {key: about.get(key) for key in ("blocks", "method", "proved")} | {"target": target}
+        one |= {"layers": about.get("depth"), "parameters": about.get("num_parameters")}
+        one["refusal"] = about.get("refusal", row["refusal"])
+        one["seconds"] = round(row["analyze_seconds"] + time.process_time() - start, 2)
+        one["megabytes"] = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000)
+        rows.send(one)
 
 
-def in_a_process(name: str, spec: str, given: argparse.Namespace) -> dict[str, Any]:
-    """The same in a process of its own, on one core and for a limited time."""
-    alone = {
-        **os.environ,
-        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-    }
-    command = [
-        sys.executable,
-        __file__,
-        "--one",
-        spec,
-        "--length",
-        str(given.length),
-        "--target",
-        given.target,
-    ]
-    row: dict[str, Any] = {**dict.fromkeys(KEYS), "target": given.target}
-    try:
-        done = subprocess.run(command, env=alone, capture_output=True, text=True, timeout=given.seconds)
-        last = (done.stderr.strip().splitlines() or ["no output"])[-1]
-        row = json.loads(done.stdout) if done.returncode == 0 else {**row, "refusal": f"failed: {last[:200]}"}
-    except subprocess.TimeoutExpired:
-        row["refusal"] = f"timed out after {given.seconds} s"
-    return {**row, "machine": name}
+def in_a_process(name: str, spec: str, targets: Sequence[str], given: argparse.Namespace) -> list[Row]:
+    """The same in a process of its own, each target for a limited time; what is not begun in time is left."""
+    result: list[Row] = []
+    if time.monotonic() > given.until:
+        return result
+    receive, send = PROCESSES.Pipe(duplex=False)
+    process = PROCESSES.Process(target=measured, args=(spec, given.length, targets, send))
+    process.start()
+    send.close()
+    for target in targets:
+        row: Row = {**dict.fromkeys(KEYS), "target": target}
+        try:
+            left = given.until - time.monotonic()
+            if receive.poll(min(given.seconds, max(left, 0))):
+                row = receive.recv()
+            elif left <= given.seconds:  # the whole run has ended, not this machine
+                break
+            else:
+                row["refusal"] = f"timed out after {given.seconds} s"
+        except EOFError:
+            process.join()
+            row["refusal"] = f"failed: exit status {process.exitcode}"
+        result.append({**row, "machine": name})
+        if row["seconds"] is None:
+            break
+    process.kill()
+    process.join()
+    rest = targets[len(result) :] if result and result[-1]["seconds"] is None else ()
+    return result + (in_a_process(name, spec, rest, given) if rest else [])
 
 
 def run(given: argparse.Namespace) -> None:
@@ -117,11 +136,17 @@ def run(given: argparse.Namespace) -> None:
     wanted = list(machines(given.folder, given.match))[given.offset :: given.every]
     if given.seed is not None:
         random.Random(given.seed).shuffle(wanted)
-    left = [(name, spec) for name, spec in wanted if (name, given.target) not in done]
+    targets = ("state", "observation") if given.target == "both" else (given.target,)
+    PROCESSES.set_forkserver_preload(["krohn.construct.compiling", "krohn.construct.analyzing"])
     with ThreadPoolExecutor(given.jobs) as pool, open(given.out, "a") as stream:
-        waiting = [pool.submit(in_a_process, name, spec, given) for name, spec in left]
+        waiting = []
+        for name, spec in wanted:
+            left = [target for target in targets if (name, target) not in done]
+            if left:
+                waiting.append(pool.submit(in_a_process, name, spec, left, given))
         for each in tqdm(as_completed(waiting), total=len(waiting), disable=not sys.stderr.isatty()):
-            stream.write(json.dumps(each.result(), ensure_ascii=False) + "\n")
+            for row in each.result():
+                stream.write(json.dumps(row, ensure_ascii=False) + "\n")
             stream.flush()
 
 
@@ -131,10 +156,9 @@ def table(path: Path) -> str:
     for row in map(json.loads, path.read_text().splitlines()):
         corpus = row["machine"].rpartition("/")[0] or row["machine"].rpartition(":")[0] or "."
         groups.setdefault((corpus, row["target"]), []).append(row)
-    lines = [
-        "| corpus | target | machines | read | float32 | float64 | neither | median s | slowest s | most MB |"
-    ]
-    lines.append("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    head = ["corpus", "target", "machines", "read", "float32", "float64", "neither"]
+    head += ["median s", "slowest s", "most MB", "≤ 200 states proved", "scans", "analyze over 5 s"]
+    lines = [f"| {' | '.join(head)} |", "| --- " * len(head) + "|"]
     for (corpus, target), rows in sorted(groups.items()):
         read = [row for row in rows if row["states"] is not None]
         types = [sum(row["proved"] == kind for row in read) for kind in ("float32", "float64")]
@@ -142,7 +166,11 @@ def table(path: Path) -> str:
         most = max((row["megabytes"] or 0 for row in rows), default=0)
         spread = f"{statistics.median(seconds):.1f} | {max(seconds):.1f}"
         counts = f"{len(rows)} | {len(read)} | {types[0]} | {types[1]} | {len(read) - sum(types)}"
-        lines.append(f"| {corpus} | {target} | {counts} | {spread} | {most} |")
+        few = [row["proved"] is not None for row in read if row["states"] <= 200]
+        scans = sum(row["method"] == "scan" for row in read)
+        slow = sum((row.get("analyze_seconds") or 0) > 5 for row in read)
+        more = f"{sum(few)} of {len(few)} | {scans} | {slow}"
+        lines.append(f"| {corpus} | {target} | {counts} | {spread} | {most} | {more} |")
     return "\n".join(lines)
 
 
@@ -153,19 +181,17 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--length", type=int, default=64)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--target", choices=["state", "observation"], default="state")
+    parser.add_argument("--target", choices=["state", "observation", "both"], default="state")
     parser.add_argument("--match", choices=["full", "search"], default="full")
     parser.add_argument("--every", type=int, default=1, help="every n-th machine")
     parser.add_argument("--offset", type=int, default=0)
     parser.add_argument("--seed", type=int, help="draw the order")
-    parser.add_argument("--seconds", type=float, default=600.0, help="most for a machine")
+    parser.add_argument("--seconds", type=float, default=600.0, help="most for a machine and target")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="most for all that is measured now")
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--one", help=argparse.SUPPRESS)
     parser.add_argument("--table", type=Path, help="print the tables of a file of rows, measure nothing")
     given = parser.parse_args(words)
-    if given.one is not None:
-        print(json.dumps(measured(given.one, given.length, given.target), ensure_ascii=False))
-        return
+    given.until = time.monotonic() + 60 * given.minutes
     if given.table is None and (given.folder is None or given.out is None or not given.folder.is_dir()):
         parser.error("give a folder and --out F.jsonl, or --table F.jsonl")
     if given.table is None:

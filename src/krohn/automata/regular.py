@@ -55,7 +55,7 @@ def from_regex(
             f"a pattern may have at most {MAX_PATTERN:,} characters; got {len(pattern):,}: shorten it"
         )
     try:
-        text, flags, search = _delimited(pattern, search=match == "search")
+        text, flags, search = split_flags(pattern, search=match == "search")
         parsed = parse(text, flags, search=search)
         keys, names, characters = _letters(parsed, alphabet)
         found = Determinised(parsed, keys, kind_sets(parsed.nodes))
@@ -78,7 +78,7 @@ def is_delimited(pattern: str) -> bool:
     return re.fullmatch(r"/.*/[A-Za-z]*", pattern, re.DOTALL) is not None and len(pattern) > 1
 
 
-def _delimited(pattern: str, *, search: bool) -> tuple[str, int, bool]:
+def split_flags(pattern: str, *, search: bool = False) -> tuple[str, int, bool]:
     """The pattern inside ``/…/flags``, its flags, and whether it is searched for."""
     if not is_delimited(pattern):
         return pattern, 0, search
@@ -86,9 +86,9 @@ def _delimited(pattern: str, *, search: bool) -> tuple[str, int, bool]:
     unknown = sorted(set(signs) - _FLAGS.keys() - _SNORT)
     if unknown:
         raise InvalidInput(f"flags of /…/flags must be among {' '.join(_FLAGS)}; got {unknown[0]}")
-    dropped = sorted(set(signs) & _SNORT)
-    more = f"; {' '.join(dropped)}, where Snort looks, is dropped" if dropped else ""
-    _LOG.info("written /…/flags: the pattern may stand anywhere in the word%s", more)
+    dropped = "".join(sorted(set(signs) & _SNORT))
+    if dropped:
+        _LOG.warning("flags %s of Snort say where in a packet it looks, and are dropped", dropped)
     return text, sum(_FLAGS[sign] for sign in sorted(set(signs) - _SNORT)), True
 
 
