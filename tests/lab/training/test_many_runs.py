@@ -1,21 +1,26 @@
 import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.zoo import parse_spec
 from krohn.errors import InvalidInput, Unsupported
 from krohn.lab import random_streams
-from krohn.lab.tasks.many import ManyTask
+from krohn.lab.tasks.many import ManyTask, task_of
 from krohn.lab.tasks.task_config import TaskConfig
 from krohn.lab.training.config import EvaluationConfig
+from krohn.lab.training.directory import read_config, read_weights
 from krohn.lab.training.held_out import HeldOut
 from krohn.lab.training.loop import train
 from krohn.lab.training.many_runs import automata_of, train_many
+from krohn.lab.training.trained_network import read_run
 from lab.training.small_runs import LINE, small_run
 
 CPU = torch.device("cpu")
@@ -137,3 +142,47 @@ def test_what_cannot_be_trained_so_is_refused(message: str, changes: dict[str, A
     given = {"automata": ["C2", "Grid4"]} | SETTINGS | changes
     with pytest.raises((InvalidInput, Unsupported), match=message):
         train_many(given.pop("automata"), **given)
+
+
+GPT_ALONE = ("layers", "dim", "heads", "mlp")
+OWN = ("C2", "Grid4", krohn.automaton([[1, 0, 1], [1, 1, 0], [2, 0, 1]], name="../mine, too"))
+
+
+@pytest.mark.parametrize("kind", ["gpt", "lstm"])
+def test_a_network_of_a_stack_is_a_run_that_answers_as_it_did_there(tmp_path: Path, kind: str) -> None:
+    few = [one if isinstance(one, Semiautomaton) else parse_spec(one) for one in OWN]
+    sizes = {name: SETTINGS[name] for name in GPT_ALONE} if kind == "gpt" else {}
+    settings = {
+        name: value for name, value in SETTINGS.items() if name not in ("layers", "dim", "heads", "mlp")
+    }
+    bos = {"bos": True} if kind == "gpt" else {}
+    given = settings | sizes | bos | {"model": kind}
+    result = train_many(few, directory=tmp_path / "runs", together=2, **given)
+    stacks = [read_config(tmp_path / "runs" / f"stack-{number}") for number in (1, 2)]
+    folders = sorted(path for path in (tmp_path / "runs").iterdir() if path.name.startswith("0"))
+    assert [path.name[:6] for path in folders] == ["00001-", "00002-", "00003-"]
+    assert [path.name[6:] for path in folders[:2]] == [row["automaton"] for row in result.rows[:2]]
+    for number, (one, folder) in enumerate(zip(few, folders, strict=True)):
+        stack, place = divmod(number, 2)
+        trained = read_run(folder)
+        assert (trained.automaton.table == one.table).all()
+        words = np.array(list(product(range(one.num_letters), repeat=5)))
+        states, leads = trained.decide(words)
+        together = task_of(stacks[stack].task, tuple(few[2 * stack : 2 * stack + 2]), CPU)
+        network = stacks[stack].model.build(together.vocabulary, together.classes)
+        weights = read_weights(tmp_path / "runs" / f"stack-{stack + 1}", place, network.layout)
+        read = together.begun(torch.from_numpy(words)[None])
+        logits = network.logits({name: value[None] for name, value in weights.items()}, read)[0, :, -5:]
+        assert (logits.argmax(-1).numpy() == states).all()
+        best = logits[..., : one.num_states].topk(2).values
+        np.testing.assert_allclose(leads, (best[..., 0] - best[..., 1]).detach(), atol=1e-5)
+
+
+def test_networks_of_a_stack_are_verified_and_understood_by_name(tmp_path: Path) -> None:
+    steps = SETTINGS | {"steps": 300, "eval_every": 100, "lr": 1e-2, "batch": 16}
+    train_many(["FlipFlop", "Grid4"], directory=tmp_path / "runs", **steps)
+    folder = tmp_path / "runs" / "00001-FlipFlop"
+    judged = krohn.verify(folder)
+    assert judged.to_json()["automaton"] is not None
+    report = krohn.understand(folder, effort=0.1)
+    assert "FlipFlop, trained" in report.text()

@@ -28,6 +28,7 @@ from krohn.lab.training.held_out import HeldOut
 from krohn.lab.training.loop import TrainResult, train
 from krohn.lab.training.sections import TEST_SEED
 from krohn.lab.training.settings import written_down
+from krohn.lab.training.stack_networks import write_networks
 from krohn.lab.training.start import start_reasons
 
 if TYPE_CHECKING:
@@ -105,8 +106,9 @@ def train_many(
 ) -> ManyResult:
     """Trains a network for each automaton: ``train_many(["C2", "Grid4"], length=32, layers=4, steps=2000)``.
 
-    With a directory, every stack is a run directory in it, and ``rows.jsonl`` has a line for each network of
-    the stacks that are done; the same call continues.
+    With a directory, every stack is a run directory in it, and so is every network of the stacks that are
+    done, for ``krohn verify``, ``krohn understand`` and the others; ``rows.jsonl`` has a line for each, whose
+    number is in the folder's name. The same call continues.
 
     Args:
         automata: objects, names or files.
@@ -152,6 +154,8 @@ def train_many(
         seconds += result.seconds
         if not result.finished:
             break
+        if path is not None:
+            write_networks(path, result, stack, len(rows))
         rows += _rows(result, stack, longer)
         each(rows[-len(stack) :])
         if path is not None:
