@@ -6,6 +6,7 @@ all that is computed from it; only a finite lead is ever called a lead.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import erf, pi, sqrt
 from typing import Any
 
@@ -38,7 +39,7 @@ class Affine:
     r: Array
     g: Array
 
-    @property
+    @cached_property
     def rad(self) -> Array:
         """Bound on |x − c|."""
         out: Array = self.r + np.abs(self.g).sum(axis=0) if len(self.g) else self.r

@@ -45,6 +45,22 @@ class Plan:
                 steps.append(step)
         self.steps = steps[::-1]
         self.need = need
+        self.last = self._last()
+
+    def _last(self) -> list[list[int]]:
+        """After each step, the results of steps (from 1 on) that are read no more."""
+        made, reader = np.zeros(self.graph.scalars, np.int64), dict[int, int]()
+        for number, step in enumerate(self.steps):
+            for arg in step.args:
+                reader.update(dict.fromkeys(np.unique(made[arg]).tolist(), number))
+            made[step.out] = number + 1
+            reader[number + 1] = number
+        kept = {0, *np.unique(made[self.wanted]).tolist()}
+        out: list[list[int]] = [[] for _ in self.steps]
+        for piece, number in reader.items():
+            if piece not in kept:
+                out[number].append(piece)
+        return out
 
     def tokens(self) -> Integers:
         """Positions whose tokens are read."""
@@ -58,20 +74,27 @@ class Plan:
 
         What the derivatives do not explain of the rows that a node in ``fresh`` reads becomes symbols.
         """
-        count = 0 if given is None else len(given.g)
-        values = Values(self.graph, len(words), count)
+        values = Values(self.graph, len(words))
         first = self.graph.held
         values.put(np.arange(first, first + self.graph.length), exactly(words.astype(np.float64)))
         if given is not None:
             values.put(self.given, given)
-        for step in self.steps:
+        for step, done in zip(self.steps, self.last, strict=True):
             values.put(step.out, made_of(step, values, step.node.first in fresh))
-        return values.get(self.wanted)
+            for piece in done:
+                values.pieces[piece + (given is not None)] = None
+        return values.get(self.wanted, padded=True)
 
     @property
     def size(self) -> int:
         """Entries for each word and part."""
         return int(self.need.sum()) + sum(sum(len(arg) for arg in step.args) for step in self.steps)
+
+    @property
+    def widest(self) -> int:
+        """Entries for each word and part of the step that has the most."""
+        steps = (len(step.out) + sum(len(arg) for arg in step.args) for step in self.steps)
+        return max(steps, default=1)
 
     def cost(self) -> float:
         """Multiplications for each word and part, about."""
@@ -101,37 +124,63 @@ def part_of(node: Node, rows: Flags) -> Step:
 
 
 class Values:
-    """Forms of all scalars [part, word, scalar]; constants apart, since they are the same for each word."""
+    """Forms of scalars [part, word, scalar], as the steps made them; constants are the same for each word."""
 
-    def __init__(self, graph: Graph, words: int, symbols: int) -> None:
+    def __init__(self, graph: Graph, words: int) -> None:
         self.constant, self.slack = graph.known
         self.held = graph.held
-        self.words = words
-        self.parts = np.zeros((2 + symbols, words, graph.scalars - self.held))
+        self.words, self.symbols = words, 0
+        self.pieces: list[Affine | None] = []
+        self.piece = np.full(graph.scalars, -1)
+        self.index = np.zeros(graph.scalars, np.int64)
 
     def put(self, at: Integers, form: Affine) -> None:
-        """Results of a node."""
-        count = len(form.g)
-        if count + 2 > len(self.parts):
-            more = np.zeros((count + 2 - len(self.parts), *self.parts.shape[1:]))
-            self.parts = np.concatenate([self.parts, more])
-        at = at - self.held
-        self.parts[0][:, at], self.parts[1][:, at] = form.c, form.r
-        if count:
-            self.parts[2 : 2 + count, :, at] = form.g
+        """Results of a step."""
+        shape = np.broadcast_shapes(form.c.shape, form.r.shape, form.g.shape[1:])
+        c, r, g = (
+            part if part.shape[-2:] == shape else np.broadcast_to(part, (*part.shape[:-2], *shape))
+            for part in (form.c, form.r, form.g)
+        )
+        self.symbols = max(self.symbols, len(g))
+        self.piece[at], self.index[at] = len(self.pieces), np.arange(len(at))
+        self.pieces.append(Affine(c, r, g))
 
-    def get(self, at: Integers) -> Affine:
-        """[word, scalar]; one word and no symbols if all are constants."""
-        constant = at < self.held
-        if constant.all():
-            return Affine(self.constant[at][None], self.slack[at][None], np.zeros((0, 1, len(at))))
-        if not constant.any():
-            found = self.parts[:, :, at - self.held]
-            return Affine(found[0], found[1], found[2:])
-        found = self.parts[:, :, np.where(constant, 0, at - self.held)]
-        found[:, :, constant] = 0.0
-        found[0][:, constant], found[1][:, constant] = self.constant[at[constant]], self.slack[at[constant]]
-        return Affine(found[0], found[1], found[2:])
+    def get(self, at: Integers, *, padded: bool = False) -> Affine:
+        """[word, scalar], with no symbols or as many as there are; one word if all are constants."""
+        found = self._found(at)
+        count = len(found.g)
+        if count == self.symbols or not (count or padded):
+            return found
+        more = np.zeros((self.symbols - count, *found.c.shape))
+        return Affine(found.c, found.r, np.concatenate([found.g, more]))
+
+    def _found(self, at: Integers) -> Affine:
+        piece = self.piece[at]
+        which = np.unique(piece)
+        if len(which) == 1:
+            one = int(which[0])
+            if one < 0:
+                return Affine(self.constant[at][None], self.slack[at][None], np.zeros((0, 1, len(at))))
+            form, index = self._piece(one), self.index[at]
+            whole = len(index) == form.c.shape[1] and (index == np.arange(len(index))).all()
+            return form if whole else form[:, index]
+        count = max(len(self._piece(one).g) for one in which.tolist() if one >= 0)
+        c, r, g = (np.zeros((*more, self.words, len(at))) for more in ((), (), (count,)))
+        for one in which.tolist():
+            here = np.flatnonzero(piece == one)
+            if one < 0:
+                c[:, here], r[:, here] = self.constant[at[here]], self.slack[at[here]]
+                continue
+            form, index = self._piece(one), self.index[at[here]]
+            c[:, here], r[:, here] = form.c[:, index], form.r[:, index]
+            if len(form.g):
+                g[: len(form.g), :, here] = form.g[:, :, index]
+        return Affine(c, r, g)
+
+    def _piece(self, one: int) -> Affine:
+        form = self.pieces[one]
+        assert form is not None  # the plan says what is read last
+        return form
 
     def shaped(self, at: Integers, *shape: int) -> Affine:
         """[word, *shape]."""
@@ -204,7 +253,7 @@ def made_of(step: Step, values: Values, fresh: bool) -> Affine:
         return flat(affine.matmul(x, y, node.rounds, node.scale))
     x = values.shaped(step.args[0], *sizes)
     if fresh:
-        x = opened(x)
+        x = opened(x, values.symbols)
     if node.op in ("sum", "mean"):
         return affine.total(x) if node.op == "sum" else affine.mean(x)
     if node.op == "softmax":
@@ -219,12 +268,13 @@ def flat(x: Affine) -> Affine:
     return Affine(x.c.reshape(words, -1), x.r.reshape(words, -1), x.g.reshape(len(x.g), words, x.c[0].size))
 
 
-def opened(x: Affine) -> Affine:
-    """Each r as a symbol of its own: the same enclosure, with derivatives from here on."""
+def opened(x: Affine, symbols: int) -> Affine:
+    """Each r as a symbol of its own, behind all there are: the same enclosure, with derivatives from here on."""
     words, entries = len(x.c), x.c[0].size
-    own = np.zeros((entries, words, entries))
-    own[np.arange(entries), :, np.arange(entries)] = x.r.reshape(words, entries).T
-    return Affine(x.c, np.zeros_like(x.r), np.concatenate([x.g, own.reshape(entries, *x.c.shape)]))
+    own = np.zeros((symbols + entries, words, entries))
+    own[: len(x.g)] = x.g.reshape(len(x.g), words, entries)
+    own[symbols + np.arange(entries), :, np.arange(entries)] = x.r.reshape(words, entries).T
+    return Affine(x.c, np.zeros_like(x.r), own.reshape(len(own), *x.c.shape))
 
 
 def looked_up(step: Step, values: Values) -> Affine:
@@ -242,7 +292,7 @@ def looked_up(step: Step, values: Values) -> Affine:
 
 def in_parts(plan: Plan, words: Integers, symbols: int = 0) -> list[slice]:
     """Words that are evaluated together."""
-    each = max(1, CHUNK // ((2 + symbols) * max(1, plan.graph.scalars - plan.graph.held)))
+    each = max(1, CHUNK // ((2 + symbols) * plan.widest))
     return [slice(first, first + each) for first in range(0, len(words), each)]
 
 

@@ -32,14 +32,15 @@ def library_module(module: Any) -> Any:
     return made.float().eval()
 
 
-def same_graph(module: Any, lengths: list[int]) -> bool:
+def same_graph(module: Any, lengths: list[int], marks: dict[str, Any]) -> bool:
     """Whether the module runs what the library's does, with the same constants, on words of these lengths."""
+    alphabet = sorted({*marks["prompt"], *marks["letters"]})
     try:
         plain = library_module(module)
-        library = graph_net(*written(graphs_for(plain, lengths)), None)
+        library = graph_net(*written(graphs_for(plain, lengths, alphabet)), None)
     except (KrohnError, RuntimeError, ValueError):
         return False
-    own = graph_net(*written(graphs_for(module, lengths)), None)  # a refusal is the answer
+    own = graph_net(*written(graphs_for(module, lengths, alphabet)), None)  # a refusal is the answer
     return own.digest == library.digest
 
 
@@ -48,8 +49,9 @@ def net_to_check(given: Any, claim: Claim, by_configuration: Callable[[], Net]) 
     if claim.kind == GRAPH:
         return of_graph(given, claim)
     net = by_configuration()
-    first = len(net.configuration["tokens"]["prompt"]) + 1
-    if not same_graph(in_float32(given, claim.dtype), [*range(first, first + (claim.up_to or 1))]):
+    marks = net.configuration["tokens"]
+    first = len(marks["prompt"]) + 1
+    if not same_graph(in_float32(given, claim.dtype), [*range(first, first + (claim.up_to or 1))], marks):
         raise Refused(
             "the module runs another graph than its configuration says; the certificate is about that"
         )
@@ -62,7 +64,7 @@ def verify_gpt2(given: Any, question: Question) -> Verification:
     module = in_float32(given, question.dtype)
     marks = tokens_for(automaton, question.tokens)
     first = len(marks["prompt"]) + 1
-    if question.input is not None or not same_graph(module, [first, first + 1]):
+    if question.input is not None or not same_graph(module, [first, first + 1], marks):
         return verify_module(module, question)
     net = stock_of(module, automaton, question.tokens)
     states = {token: number for number, token in enumerate(marks["states"])}
@@ -77,6 +79,6 @@ def verify_gpt2(given: Any, question: Question) -> Verification:
     asked = replace(question, dtype=question.dtype or "float32")
     verdict = verify_words(net, Identity(automaton, by_user=True), asked, run_in_batches(run))
     longest = verdict.claim.up_to or 1
-    if verdict.certified and not same_graph(module, [*range(first, first + longest)]):
+    if verdict.certified and not same_graph(module, [*range(first, first + longest)], marks):
         return verify_module(module, question)
     return verdict

@@ -35,10 +35,8 @@ def in_line(marks: Marks) -> Marks:
 def marks_of(graph: Graph, words: int = 1, word: int = 0) -> Marks:
     """Those of the answer to one of the words that are run at once [position, token]."""
     out: Marks = np.zeros(graph.scalars, np.uint64)
-    constants, numbers = (
-        graph.constants.astype("f4").view(np.uint32),
-        graph.numbers.astype("f8").view(np.uint64),
-    )
+    constants = graph.constants.astype("f4").view(np.uint32).astype(np.uint64)
+    numbers = graph.numbers.astype("f8").view(np.uint64)
     held = len(constants)
     out[:held] = mixed(1, constants)
     out[held : graph.held] = mixed(2, numbers)
