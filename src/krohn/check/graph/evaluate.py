@@ -82,7 +82,7 @@ class Plan:
         for step, done in zip(self.steps, self.last, strict=True):
             values.put(step.out, made_of(step, values, step.node.first in fresh))
             for piece in done:
-                values.pieces[piece + (given is not None)] = None
+                values.drop(piece + (given is not None))
         return values.get(self.wanted, padded=True)
 
     @property
@@ -130,7 +130,7 @@ class Values:
         self.constant, self.slack = graph.known
         self.held = graph.held
         self.words, self.symbols = words, 0
-        self.pieces: list[Affine | None] = []
+        self.pieces: list[Affine] = []
         self.piece = np.full(graph.scalars, -1)
         self.index = np.zeros(graph.scalars, np.int64)
 
@@ -161,26 +161,26 @@ class Values:
             one = int(which[0])
             if one < 0:
                 return Affine(self.constant[at][None], self.slack[at][None], np.zeros((0, 1, len(at))))
-            form, index = self._piece(one), self.index[at]
+            form, index = self.pieces[one], self.index[at]
             whole = len(index) == form.c.shape[1] and (index == np.arange(len(index))).all()
             return form if whole else form[:, index]
-        count = max(len(self._piece(one).g) for one in which.tolist() if one >= 0)
+        count = max(len(self.pieces[one].g) for one in which.tolist() if one >= 0)
         c, r, g = (np.zeros((*more, self.words, len(at))) for more in ((), (), (count,)))
         for one in which.tolist():
             here = np.flatnonzero(piece == one)
             if one < 0:
                 c[:, here], r[:, here] = self.constant[at[here]], self.slack[at[here]]
                 continue
-            form, index = self._piece(one), self.index[at[here]]
+            form, index = self.pieces[one], self.index[at[here]]
             c[:, here], r[:, here] = form.c[:, index], form.r[:, index]
             if len(form.g):
                 g[: len(form.g), :, here] = form.g[:, :, index]
         return Affine(c, r, g)
 
-    def _piece(self, one: int) -> Affine:
-        form = self.pieces[one]
-        assert form is not None  # the plan says what is read last
-        return form
+    def drop(self, piece: int) -> None:
+        """Results that are read no more."""
+        none = np.zeros((0, 0))
+        self.pieces[piece] = Affine(none, none, none[None])
 
     def shaped(self, at: Integers, *shape: int) -> Affine:
         """[word, *shape]."""
@@ -269,7 +269,7 @@ def flat(x: Affine) -> Affine:
 
 
 def opened(x: Affine, symbols: int) -> Affine:
-    """Each r as a symbol of its own, behind all there are: the same enclosure, with derivatives from here on."""
+    """Each r as a symbol of its own behind all there are: the same enclosure, with derivatives."""
     words, entries = len(x.c), x.c[0].size
     own = np.zeros((symbols + entries, words, entries))
     own[: len(x.g)] = x.g.reshape(len(x.g), words, entries)
