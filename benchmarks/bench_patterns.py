@@ -12,6 +12,7 @@ the line numbers of those that are not, by reason.
 
 import argparse
 import json
+import logging
 import os
 import random
 import re
@@ -35,6 +36,8 @@ PATIENCE = 0.3
 LOOKING = {"GROUPREF", "GROUPREF_IGNORE", "GROUPREF_EXISTS", "ASSERT", "ASSERT_NOT"}
 ODD = "aZ09 _-.\n\té٣ſ\u2028😀"
 """Characters that classes of Unicode, anchors and flags treat differently."""
+TWINS = {"s": "Sſ", "k": "K\u212a", "i": "Iİı"}
+"""Characters that are one where case is ignored."""
 LONGEST = 300
 
 
@@ -112,7 +115,7 @@ def changed(word: str, signs: str, rng: random.Random) -> str:
                 before + rng.choice(signs) + after,
                 before + rng.choice(signs) + here + after,
                 before + after[:1] + here + after[1:],
-                before + here.swapcase() + after,
+                before + rng.choice(TWINS.get(here.lower(), here.swapcase() or rng.choice(signs))) + after,
             )
         )
     return word
@@ -151,7 +154,10 @@ def strings(tree: Any, automaton: Semiautomaton, count: int, rng: random.Random)
 
 def judged(line: str, count: int) -> dict[str, Any]:
     """What becomes of one pattern."""
-    text, flags, search = split_flags(line)
+    try:
+        text, flags, search = split_flags(line)
+    except krohn.KrohnError:  # of a flag that is not known: refused below
+        text, flags, search = line, 0, False
     row: dict[str, Any] = {"compiles": False, "plain": False, "read": False, "refusal": None}
     row |= {"strings": 0, "matches": 0, "wrong": 0, "left_out": 0, "seconds": 0.0, "states": None}
     try:
@@ -213,7 +219,8 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--strings", type=int, default=200)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args(words)
-    with ProcessPoolExecutor(given.jobs) as pool, open(given.out, "a") as stream:
+    quiet = logging.getLogger("krohn").setLevel, (logging.ERROR,)  # of flags that are dropped
+    with ProcessPoolExecutor(given.jobs, None, *quiet) as pool, open(given.out, "a") as stream:
         for path in given.lists:
             lines = path.read_text(errors="replace").split("\n")
             chosen = [number for number, line in enumerate(lines, 1) if line][:: given.every]

@@ -112,6 +112,16 @@ def test_search_and_slashes(capsys: pytest.CaptureFixture[str]) -> None:
     assert from_regex("/FO+/i").observe is not None
     with pytest.raises(krohn.KrohnError, match="flags"):
         from_regex("/a/q")
+    assert from_regex("/b+/A") == from_regex(r"/\Ab+/")
+    assert from_regex("/b+ # more/Ax") == from_regex(r"/\Ab+/")
+
+
+def test_flags_of_other_programs_are_dropped_with_a_line(caplog: pytest.LogCaptureFixture) -> None:
+    assert from_regex("/fo+/UHig") == from_regex("/fo+/i")
+    assert [record.getMessage() for record in caplog.records] == [
+        "HU of /…/flags is dropped: it says in which part of a packet Snort looks",
+        "g of /…/flags is dropped: it says how often it matches",
+    ]
 
 
 @every(

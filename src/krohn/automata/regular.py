@@ -20,8 +20,14 @@ from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 Match = Literal["full", "search"]
 MAX_PATTERN, MAX_ALPHABET = 20_000, 4_096
 _FLAGS = {"i": re.I, "m": re.M, "s": re.S, "x": re.X, "a": re.A}
-_SNORT = frozenset("UIPHDMCKSYBOR")
-"""Flags of Snort that say where in a packet it looks, not what."""
+_ELSEWHERE = {
+    "U": "in which part of a packet Snort looks",
+    "G": "how much of it matches",
+    "g": "how often it matches",
+    "u": "that characters are those of Unicode, as here",
+}
+_ELSEWHERE |= dict.fromkeys("IPHDMCKSYBOR", _ELSEWHERE["U"])
+"""Flags of other programs that do not say whether a text matches, and what they say."""
 _TEXTBOOK = {"+": "|", "∪": "|", "|": "|", "·": "", "∘": "", "ε": "(?:)", "λ": "(?:)", "∅": "(?!)", " ": ""}
 _LOG = logging.getLogger(__name__)
 
@@ -83,13 +89,18 @@ def split_flags(pattern: str, *, search: bool = False) -> tuple[str, int, bool]:
     if not is_delimited(pattern):
         return pattern, 0, search
     text, _, signs = pattern[1:].rpartition("/")
-    unknown = sorted(set(signs) - _FLAGS.keys() - _SNORT)
+    unknown = sorted(set(signs) - {*_FLAGS, *_ELSEWHERE, "A"})
     if unknown:
-        raise InvalidInput(f"flags of /…/flags must be among {' '.join(_FLAGS)}; got {unknown[0]}")
-    dropped = "".join(sorted(set(signs) & _SNORT))
-    if dropped:
-        _LOG.warning("flags %s of Snort say where in a packet it looks, and are dropped", dropped)
-    return text, sum(_FLAGS[sign] for sign in sorted(set(signs) - _SNORT)), True
+        raise InvalidInput(
+            f"flags of /…/flags must be among {' '.join(_FLAGS)}, or A for the start; got {unknown[0]}"
+        )
+    others = sorted(set(signs) & _ELSEWHERE.keys())
+    for meaning in dict.fromkeys(_ELSEWHERE[sign] for sign in others):
+        named = "".join(sign for sign in others if _ELSEWHERE[sign] == meaning)
+        _LOG.warning("%s of /…/flags is dropped: it says %s", named, meaning)
+    if "A" in signs:  # of PCRE
+        text = f"\\A(?:{text}\n)" if "x" in signs else f"\\A(?:{text})"
+    return text, sum(flag for sign, flag in _FLAGS.items() if sign in signs), True
 
 
 def _letters(

@@ -100,7 +100,7 @@ def _programs(plan: Plan, most: int | None, least: int | None) -> list[Program]:
 
 def _depth_with_lags(program: Program) -> int:
     """The layers that are left if no operation waits for a look-back, and one that looks up the letters."""
-    names = [source.register for source in (*program.sources, *program.places)]
+    names = [source.register for source in program.sources] + [place.register for place in program.places]
     alone: dict[str, float] = dict.fromkeys(names, 0)  # the longest ways without a look-back
     after: dict[str, float] = dict.fromkeys(names, -inf)  # those with one or more
     for layer in program.layers:
