@@ -3,19 +3,24 @@
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from research.graph_damage import cases
 from torch import Tensor, nn
 
 import krohn
-from krohn.check.graph.evaluate import Plan
+from krohn.check.graph.columns import cases_of
+from krohn.check.graph.evaluate import Plan, in_parts, positions_of
 from krohn.check.graph.graph import graph_net, graphs_of, written
-from krohn.errors import InvalidInput
+from krohn.check.ground import Refused
+from krohn.errors import InvalidInput, KrohnError
 from krohn.lab.provable.tracing import read_graph
 from lab.provable.own_modules import Normed, Seen
 
@@ -184,3 +189,47 @@ def test_bounds_hold_what_torch_computes(seed: int) -> None:
         out = Plan(again, again.answer.reshape(-1)).run(words, fresh=fresh)
         assert (np.abs(out.c - single) <= out.rad).all()
         assert out.rad.max() < 0.1
+
+
+def again_and_again(length: int, sizes: list[int], nodes: int) -> bytes:
+    """Nodes that list the same scalars."""
+    node = {"op": "exp" if len(sizes) == 1 else "sum", "sizes": sizes, "args": [0]}
+    graph = {"length": length, "nodes": [node] * nodes, "answer": [0, length, 1]}
+    return json.dumps({"krohn": 1, "graphs": [graph]}).encode()
+
+
+@pytest.mark.parametrize(
+    ("length", "sizes", "nodes", "said"),
+    [
+        (4, [1 << 12], 70_000, "at most 65,536 nodes"),
+        (4, [1 << 20], 20, "at most 16,777,216 scalars"),
+        (4, [1, 1 << 20], 200, "list at most"),
+        (1 << 15, [1 << 16], 100, "what scalars depend on"),
+    ],
+)
+def test_small_graphs_cannot_ask_for_much(length: int, sizes: list[int], nodes: int, said: str) -> None:
+    tensors: dict[str, Any] = {
+        "0.constants": np.zeros(1, "f4"),
+        "0.numbers": np.zeros(0),
+        "0.lists": np.zeros(1 << 20, "i8"),
+    }
+    with pytest.raises((KrohnError, Refused), match=said):
+        positions_of(graphs_of(graph_net(again_and_again(length, sizes, nodes), tensors, None))[length])
+
+
+def test_a_claim_cannot_ask_for_long_words_or_symbols() -> None:
+    verdict = krohn.verify(Seen(), automaton=SEEN, length=2)
+    assert verdict.certificate is not None
+    longer = replace(verdict.certificate.claim, up_to=10**6)
+    with pytest.raises(KrohnError, match="at most 256 letters"):
+        cases_of(longer)
+    graph = read_graph(Normed(0, width=8), 4)
+    plan = Plan(graph, graph.answer.reshape(-1))
+    with pytest.raises(KrohnError, match="a word and its symbols"):
+        in_parts(plan, np.zeros((1, 4), dtype=np.int64), symbols=10**6)
+
+
+def test_damaged_graphs_end_in_one_line(tmp_path: Path) -> None:
+    found = Counter(how for how, _ in cases(25, 1, tmp_path))
+    assert found["refused"] > 10
+    assert found["not accepted"] > 10

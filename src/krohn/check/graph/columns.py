@@ -21,6 +21,10 @@ EACH, LAST, NEXT = "each", "last", "next"
 reads its own right answers, by induction over these."""
 MOST = 1 << 20
 """Positions, and edges of a column."""
+MOST_LETTERS = 256
+"""Letters of an input."""
+MOST_STEPS = 1 << 26
+"""States times edges of the automaton of right outputs, before it is made small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +80,9 @@ def cases_of(claim: Claim) -> list[Case]:
 
     if layout["reads"] is None:
         first, made = len(prompt), []
-        for length in range(1, (claim.up_to or 0) + 1):
-            columns = tuple(column([first + place]) for place in range(length))
+        every = [column([first + place]) for place in range(claim.up_to or 0)]
+        for length in range(1, len(every) + 1):
+            columns = tuple(every[:length])
             asked = [(first + place, place) for place in range(length)]
             asked = asked[-1:] if layout["answers"] == LAST else asked
             made.append(Case(first + length, columns, prompt, tuple(asked), states, ends))
@@ -112,6 +117,8 @@ def checked_layout(claim: Claim) -> dict[str, Any]:
     need(isinstance(layout, dict) and set(layout) == set(LAYOUT), f"tokens must have {', '.join(LAYOUT)}")
     made: dict[str, Any] = layout  # type: ignore[assignment]
     letters, outputs = claim.automaton.table.shape[1], int(claim.automaton.shows.max()) + 1
+    longest = claim.up_to or 0
+    need(longest <= MOST_LETTERS, f"words must have at most {MOST_LETTERS} letters; got {longest:,}")
     need(outputs <= len(made["states"]), "tokens: every output must have a token of its own")
     for part, size in (("prompt", None), ("states", None), ("then", None)):
         need(whole_numbers(made[part], MOST, size), f"tokens: {part} must be a list of numbers")
@@ -171,7 +178,7 @@ def mealy(
             row.append(pairs[pair])
         order.append(row)
         first.append(inner)
-    need(len(todo) * letters <= MOST, "the automaton has too many states")
+        need(len(todo) ** 2 * letters <= MOST_STEPS, "the automaton has too many states")
     after = np.array(order)
     right = shows[np.array([[todo[at][0] for at in row] for row in order])]
     ends = accepts[np.array(first)]

@@ -8,7 +8,7 @@ import numpy as np
 from krohn.check.graph import affine
 from krohn.check.graph.affine import Affine, add, exactly
 from krohn.check.graph.graph import EACH, Graph, Node
-from krohn.check.ground import Array, Flags, Integers, require
+from krohn.check.ground import Array, Flags, Integers, afford, require
 
 CHUNK = 1 << 22
 """Entries of all scalars of the words that are evaluated at once."""
@@ -67,6 +67,7 @@ class Plan:
         first = self.graph.held
         return np.flatnonzero(self.need[first : first + self.graph.length])
 
+    @np.errstate(all="ignore")  # what is infinite or undefined is no bound
     def run(
         self, words: Integers, given: Affine | None = None, fresh: frozenset[int] = frozenset()
     ) -> Affine:
@@ -292,6 +293,7 @@ def looked_up(step: Step, values: Values) -> Affine:
 
 def in_parts(plan: Plan, words: Integers, symbols: int = 0) -> list[slice]:
     """Words that are evaluated together."""
+    afford((2 + symbols) * plan.widest, "a word and its symbols", each=64)
     each = max(1, CHUNK // ((2 + symbols) * plan.widest))
     return [slice(first, first + each) for first in range(0, len(words), each)]
 
@@ -301,6 +303,7 @@ def in_parts(plan: Plan, words: Integers, symbols: int = 0) -> list[slice]:
 # on what its arguments do, an entry of a row on the whole row, of a product on a row and a column.
 def positions_of(graph: Graph, given: Mapping[int, int] | None = None) -> Flags:
     """[scalar, position]; ``given`` scalars depend on none."""
+    afford(graph.scalars * graph.length, "what scalars depend on", each=4)
     out = np.zeros((graph.scalars, graph.length), dtype=bool)
     out[graph.held : graph.held + graph.length] = np.eye(graph.length, dtype=bool)
     held = np.zeros(graph.scalars, dtype=bool)

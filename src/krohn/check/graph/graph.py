@@ -40,6 +40,8 @@ FORMS = {**dict.fromkeys(EACH, 1), **dict.fromkeys(ROWS, 2), "matmul": 4, "looku
 """How many sizes a node has: [n], [rows, width], [batch, n, k, m] or [n, rows of the table, width]."""
 LARGEST = 1 << 24
 """Scalars of a graph, and entries of its lists."""
+MOST_NODES, MOST_LISTED = 1 << 16, 1 << 27
+"""Nodes of all graphs of a file, and what their arguments list together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,12 +139,19 @@ def graphs_of(net: Net) -> dict[int, Graph]:
     need(
         payload["krohn"] == VERSION and type(payload["krohn"]) is int, f"{FILE} must be of version {VERSION}"
     )
-    graphs, listed = payload["graphs"], isinstance(payload["graphs"], list)
-    need(listed and graphs, f"{FILE} must list graphs")
-    made = {}
+    graphs = payload["graphs"]
+    need(isinstance(graphs, list) and graphs, f"{FILE} must list graphs")
+    for one in graphs:
+        fits = isinstance(one, dict) and isinstance(one.get("nodes"), list)
+        need(fits, "a graph must have length, nodes and answer")
+    count = sum(len(one["nodes"]) for one in graphs)
+    need(count <= MOST_NODES, f"{FILE} must have at most {MOST_NODES:,} nodes; it has {count:,}")
+    made, listed = {}, 0
     for number, one in enumerate(graphs):
         graph = _graph(one, {part: held.pop(f"{number}.{part}", None) for part in PARTS})
         need(graph.length not in made, f"{FILE} must have one graph for each length")
+        listed += sum(len(arg) for node in graph.nodes for arg in node.args)
+        need(listed <= MOST_LISTED, f"arguments of all nodes must list at most {MOST_LISTED:,} scalars")
         made[graph.length] = graph
     need(not held, f"{MODEL} must have no other tensors than those of the graphs")
     return made
@@ -163,7 +172,7 @@ def _graph(one: Any, parts: dict[str, Any]) -> Graph:
     need(whole_numbers(one["length"], 1 << 16, least=1), "a graph's length must be a number from 1 on")
     need(isinstance(one["nodes"], list), "a graph must list nodes")
     first = len(parts["constants"]) + len(parts["numbers"]) + one["length"]
-    nodes = []
+    nodes, listed = [], 0
 
     def scalars(start: Any, size: int) -> Integers:
         need(whole_numbers(start, len(lists) - size + 1), "a list of scalars must lie inside the lists")
@@ -177,6 +186,8 @@ def _graph(one: Any, parts: dict[str, Any]) -> Graph:
     for entry in one["nodes"]:
         node = _node(entry, first, scalars)
         nodes.append(node)
+        listed += sum(len(arg) for arg in node.args)
+        need(listed <= MOST_LISTED, f"arguments of all nodes must list at most {MOST_LISTED:,} scalars")
         first += node.made
         need(first <= LARGEST, f"a graph must have at most {LARGEST:,} scalars")
     answer = one["answer"]

@@ -15,7 +15,7 @@ from krohn.check.graph.affine import UNDERFLOW, UNIT, Affine, rounding_of
 from krohn.check.graph.columns import Case, extremes
 from krohn.check.graph.evaluate import Plan, Step, in_parts, positions_of
 from krohn.check.graph.graph import Graph
-from krohn.check.ground import SAFE, Array, Flags, Integers, require
+from krohn.check.ground import SAFE, Array, Flags, Integers, afford, require
 
 GREATER = 1 + 2.0**-40
 """Covers what exp and products round here."""
@@ -162,6 +162,7 @@ class Tables:
     axes: list[slice]
 
 
+@np.errstate(all="ignore")
 def tables_of(cut: Cut, case: Case) -> Tables:
     """For each token at the answer's position and each token that may stand at another."""
     graph, position = cut.graph, cut.position
@@ -171,6 +172,7 @@ def tables_of(cut: Cut, case: Case) -> Tables:
     a, b = (
         one.reshape(-1) for one in np.meshgrid(np.arange(len(pivots)), np.arange(len(tokens)), indexing="ij")
     )
+    afford(len(b) * graph.length, "words for a table", each=16)
     words = np.repeat(tokens[b][:, None], graph.length, axis=1)
     words[:, position] = pivots[a]
     top = int(tokens.max()) + 1
@@ -254,6 +256,7 @@ def _placed(
     require(len(set(place.tolist())) == len(place), "two terms of a head are about one position")
     out = []
     for one in ends:
+        afford(pivots * length * top * float(np.prod(one.shape[2:])), "ends by position and token", each=32)
         made = np.zeros((pivots, length, top, *one.shape[2:]))
         made[a[:, None], place[None], token[:, None]] = one[:, head.seen]
         out.append(made)
@@ -323,6 +326,7 @@ class Sums:
     # Rule: an end of an axis.
     # Conclusion: λ bounds the average on all inputs of a class if this is at most 0. Why: the head of the
     # file; e is taken at the end that makes the term largest.
+    @np.errstate(all="ignore")
     def above(self, head: int, axis: int, bound: Array, sign: float) -> Array:
         """At least the largest Σ e (sign·v − λ) of each class; ``axis`` counts those of the head."""
         tables, pivot = self.tables, self.classes.pivot
@@ -355,6 +359,7 @@ def leads(
 # Rule: a lead.
 # Conclusion: in every run of every point of the box the right logit is larger by this much. Why: derivatives
 # are subtracted before they are bounded; what is left of both adds up.
+@np.errstate(all="ignore")  # what is infinite or undefined leads nowhere
 def lead_of(logits: Affine, right: Integers, axes: int = 0) -> tuple[Array, Array]:
     """[word] of logits [word, token], and the share of each of the first symbols."""
     at = right[:, None]
