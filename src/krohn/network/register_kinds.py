@@ -91,6 +91,10 @@ KINDS: dict[str, tuple[str, ...]] = {
     "latest place": ("sequence {number}: last place", "the position of the last letter that may follow it"),
     "places apart": ("sequence {number}: distance", "how far the last letter stands after the first mark"),
     "stands after": ("sequence {number}: after", "1 if the last letter stands after the first mark"),
+    # A state read off boxes of values.
+    "reaches": ("{of} from {number} on", "1 if this is at least {number}: {of}"),
+    "case": ("case {number}", "1 in one case of those that decide the state"),
+    "digit": ("state digit {number}", "digit {number} of the number of the state"),
     # A scan: where windows of letters take a point.
     "point": ("{number} after {length} letters", "where {window} {point}"),
     "earlier point": ("{number} after {length} letters but the last {start}", "where {window} {point}"),

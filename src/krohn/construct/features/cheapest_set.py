@@ -12,7 +12,7 @@ The chosen features become a program (``FeatureLayers``): registers for each lay
 reads the state off.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from krohn.automata.quotients import word_along
@@ -273,12 +273,8 @@ def _written(
 def finish_rows(
     draft: ProgramDraft, names: tuple[str, ...], states: dict[Row, int], bos: Row, num_outputs: int
 ) -> Program:
-    """Drops redundant columns, the first ones first."""
-    columns = list(range(len(names)))
-    for column in range(len(names)):
-        fewer = [c for c in columns if c != column]
-        if fewer and _is_function(states, fewer):
-            columns = fewer
+    """A read-out by one table, or by the registers themselves."""
+    columns = needed_columns(states, len(names))
     rows = {tuple(row[c] for c in columns): state for row, state in states.items()}
     elsewhere = {tuple(bos[c] for c in columns): next(iter(rows.values()))}
     inputs = [names[c] for c in columns]
@@ -289,7 +285,17 @@ def finish_rows(
     return draft.finish_outputs(inputs, rows, num_outputs, elsewhere if draft.heads else {})
 
 
-def _is_function(states: dict[Row, int], columns: Sequence[int]) -> bool:
+def needed_columns(states: Mapping[Row, int], count: int) -> list[int]:
+    """Columns without the redundant ones, of which the first are dropped first."""
+    columns = list(range(count))
+    for column in range(count):
+        fewer = [c for c in columns if c != column]
+        if fewer and _is_function(states, fewer):
+            columns = fewer
+    return columns
+
+
+def _is_function(states: Mapping[Row, int], columns: Sequence[int]) -> bool:
     known: dict[Row, int] = {}
     return all(
         known.setdefault(tuple(row[c] for c in columns), state) == state for row, state in states.items()

@@ -22,16 +22,19 @@ from krohn.construct.features.event_features import (
     Members,
     Subsequence,
     all_of,
-    at_least,
 )
 from krohn.construct.features.event_search import explore, few_features
 from krohn.construct.features.events import EventMachine, Integers, event_machine
 from krohn.construct.features.plans import merged_letters
+from krohn.construct.features.read_off import read_by_boxes
 from krohn.construct.request import Proposal, Request
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import LimitExceeded, Unsupported, counted
 from krohn.network.operations import Row
 from krohn.network.program import Meaning, Program
+
+FEW_ROWS = 64
+"""Rows that are read by one staircase."""
 
 Labels = Mapping[Word, int]
 """A number for each context, or for some of them: elsewhere it does not matter."""
@@ -134,7 +137,7 @@ class EventWriter:
                 self.flags[members] = cases[0]
             else:
                 meaning = Meaning("event", number=len(self.flags))
-                self.flags[members] = at_least(self.draft, cases, 1, meaning)
+                self.flags[members] = self.draft.linear([(case, 1) for case in cases], 0, (0, 1), meaning)
         return self.flags[members]
 
     def _case(self, letters: Members, word: Word) -> str:
@@ -194,6 +197,8 @@ class EventLayers:
         for number, feature in enumerate(self.features, 1):
             held.append(feature.register(draft, writer.event, number))
             at_bos.append(0)
+        if len(self.rows) > FEW_ROWS:
+            return read_by_boxes(draft, held, self.rows, self.num_outputs)
         return finish_rows(draft, tuple(held), self.rows, tuple(at_bos), self.num_outputs)
 
     @property

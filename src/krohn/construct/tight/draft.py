@@ -268,9 +268,9 @@ class ProgramDraft:
             self.table(inputs, (state,), rows)
             inputs, codes = (state.name,), {output: (output,) for output in codes}
         readout = Readout(tuple(inputs), tuple(codes.get(output) for output in range(count)))
-        return self._arrange(readout)
+        return self.finish_readout(readout)
 
-    def _arrange(self, readout: Readout) -> Program:
+    def finish_readout(self, readout: Readout) -> Program:
         """The program without dead code (what the read-out does not need), heads of one pattern merged."""
         needed, layers = set(readout.registers), list[ProgramLayer]()
         cut: dict[tuple[int, Row], Table] = {}

@@ -36,7 +36,8 @@ def precision_faults(program: Program, length: int, dtype: str) -> Iterator[str]
                 size = 3 * len(change.function) ** 3  # the range of the sums of a composition
                 if size * unit > 1:
                     yield f"{change.describe()}: needs all whole numbers up to {size}"
-            if isinstance(change, (Modulo, Clamp)):
+            counts = any(program.register[n].kind == "wide" for n in change.reads)
+            if counts and isinstance(change, (Modulo, Clamp)):
                 reach = sum(
                     abs(c) * max(map(abs, program.register[n].bounds(codes.count))) for n, c in change.terms
                 )
