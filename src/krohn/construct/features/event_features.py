@@ -216,15 +216,15 @@ def anything(draft: ProgramDraft) -> str:
     return meaning.name
 
 
-def all_of(draft: ProgramDraft, flags: Sequence[str], meaning: Meaning) -> str:
-    """1 where all flags are 1."""
+def all_of(draft: ProgramDraft, flags: Sequence[str], meaning: Meaning, none: Sequence[str] = ()) -> str:
+    """1 where all flags are 1 and those of ``none`` are 0: a clamp that is flat around whole numbers passes
+    no error on.
+    """
     names = list(dict.fromkeys(flags))
-    return names[0] if len(names) == 1 else at_least(draft, names, len(names), meaning)
-
-
-def at_least(draft: ProgramDraft, flags: Sequence[str], count: int, meaning: Meaning) -> str:
-    """1 where so many flags are 1: a clamp that is flat around whole numbers passes no error on."""
-    return draft.clamp([(name, 3) for name in flags], 2 - 3 * count, 0, 1, meaning)
+    if len(names) == 1 and not none:
+        return names[0]
+    terms = [*((name, 3) for name in names), *((name, -3) for name in dict.fromkeys(none))]
+    return draft.clamp(terms, 2 - 3 * len(names), 0, 1, meaning)
 
 
 def stands_after(draft: ProgramDraft, late: str, early: str, number: int) -> str:

@@ -33,8 +33,8 @@ from krohn.errors import LimitExceeded, Unsupported, counted
 from krohn.network.operations import Row
 from krohn.network.program import Meaning, Program
 
-FEW_ROWS = 64
-"""Rows that are read by one staircase."""
+FEW_ROWS, FEW_CONTEXTS = 64, 100
+"""Rows that are read by one staircase; contexts whose letters have a flag each."""
 
 Labels = Mapping[Word, int]
 """A number for each context, or for some of them: elsewhere it does not matter."""
@@ -66,7 +66,7 @@ class EventWriter:
         self.draft, self.machine, self.alike, self.names = draft, machine, alike, names
         self.skips = len(machine.tier) < machine.event.shape[1]
         self.letters: dict[Members, str] = {}
-        self.earlier: dict[tuple[int, int], str] = {}
+        self.earlier: dict[tuple[Members, int], str] = {}
         self.flags: dict[Members, str] = {}
         self.keys: tuple[str, str] | None = None
 
@@ -76,32 +76,30 @@ class EventWriter:
     def letter(self, members: Members) -> str:
         """1 at these letters; BEGIN stands for BOS."""
         if members not in self.letters:
-            meaning = Meaning("begins") if members == {BEGIN} else Meaning("is", of=(self._named(members),))
             values = [int(letter in members) for letter in self.alike]
             self.letters[members] = self.draft.source(
-                self.draft.fresh(meaning), values, int(BEGIN in members)
+                self.draft.fresh(self._what(members)), values, int(BEGIN in members)
             )
         return self.letters[members]
 
-    def back(self, letter: int, distance: int) -> str:
-        """Whether the letter stands so many positions back; of the tier, where letters are skipped."""
-        if (letter, distance) not in self.earlier:
-            own, draft = self.letter(frozenset([letter])), self.draft
+    def back(self, members: Members, distance: int) -> str:
+        """Whether one of the letters stands so many positions back; of the tier, where letters are skipped."""
+        if (members, distance) not in self.earlier:
+            own, draft = self.letter(members), self.draft
             if not self.skips:
                 made = draft.look_back(own, distance) if distance else own
             elif not distance:
-                made = draft.latest_write(
-                    self._on_tier(1), own, Meaning("latest on tier", of=(self._what(letter),))
-                )
+                what = Meaning("latest on tier", of=(self._what(members),))
+                made = draft.latest_write(self._on_tier(1), own, what)
             else:
-                key, latest = self._key(), self.back(letter, 0)
-                target = Meaning("back on tier", number=distance, of=(self._what(letter),))
+                key, latest = self._key(), self.back(members, 0)
+                target = Meaning("back on tier", number=distance, of=(self._what(members),))
                 made = draft.latest_match(key, key, -distance, latest, target)
-            self.earlier[letter, distance] = made
-        return self.earlier[letter, distance]
+            self.earlier[members, distance] = made
+        return self.earlier[members, distance]
 
-    def _what(self, letter: int) -> Meaning:
-        return Meaning("begins") if letter == BEGIN else Meaning("is", of=(self._named(frozenset([letter])),))
+    def _what(self, members: Members) -> Meaning:
+        return Meaning("begins") if members == {BEGIN} else Meaning("is", of=(self._named(members),))
 
     def _on_tier(self, at_bos: int) -> str:
         meaning = Meaning("on tier", number=at_bos)
@@ -123,14 +121,40 @@ class EventWriter:
             self.keys = number, key
         return self.keys[1]
 
-    def context(self, word: Word, before: int) -> list[str]:
-        """Flags that are all 1 after this context; with ``before`` 1, where it ends one letter earlier."""
-        return [self.back(letter, place + before) for place, letter in enumerate(reversed(word))]
+    @cached_property
+    def bits(self) -> tuple[Members, ...]:
+        """Sets of letters that number the letters of contexts in binary; none where contexts are few.
+
+        What comes before the word has number 0. A flag for each letter at each distance takes less of the MLP,
+        bits take fewer channels.
+        """
+        if len(self.machine.context.words) <= FEW_CONTEXTS:
+            return ()
+        order = [BEGIN, *self.machine.tier]
+        many = (len(order) - 1).bit_length()
+        return tuple(
+            frozenset(letter for number, letter in enumerate(order) if number >> bit & 1)
+            for bit in range(many)
+        )
+
+    def context(self, word: Word, before: int, letters: Members | None, meaning: Meaning) -> str:
+        """1 after this context; with ``before`` 1, where it ends one letter earlier, and these letters follow."""
+        flags = [] if letters is None else [self.letter(letters)]
+        none: list[str] = []
+        for place, letter in enumerate(reversed(word)):
+            if not self.bits:
+                flags.append(self.back(frozenset([letter]), place + before))
+            for members in self.bits:
+                (flags if letter in members else none).append(self.back(members, place + before))
+        return all_of(self.draft, flags, meaning, none)
 
     def event(self, members: Members) -> str:
         """1 at these events: a sum of exclusive cases, each a letter after a context."""
         if members not in self.flags:
-            cases = [self._case(letters, word) for letters, word in self._cases(members)]
+            cases = [
+                self.context(word, 1, letters, Meaning("letter after context", of=(self._named(letters),)))
+                for letters, word in self._cases(members)
+            ]
             if not cases:
                 self.flags[members] = self.letter(frozenset())
             elif len(cases) == 1:
@@ -139,10 +163,6 @@ class EventWriter:
                 meaning = Meaning("event", number=len(self.flags))
                 self.flags[members] = self.draft.linear([(case, 1) for case in cases], 0, (0, 1), meaning)
         return self.flags[members]
-
-    def _case(self, letters: Members, word: Word) -> str:
-        flags = [self.letter(letters), *self.context(word, 1)]
-        return all_of(self.draft, flags, Meaning("letter after context", of=(self._named(letters),)))
 
     def _cases(self, members: Members) -> Iterator[tuple[Members, Word]]:
         """Letters after a suffix of contexts; letters that go with the same suffixes are joined."""
@@ -160,11 +180,11 @@ class EventWriter:
         """What the context after the letter says of the state, as a number."""
         words = coarsest(labels)
         cases = [
-            (all_of(self.draft, self.context(word, 0), Meaning("context", number=number)), label)
+            (self.context(word, 0, None, Meaning("context", number=number)), label)
             for number, (word, label) in enumerate(words.items())
             if label
         ]
-        return self.draft.clamp(cases, 0, 0, max(words.values()), Meaning("window"))
+        return self.draft.linear(cases, 0, (0, max(words.values())), Meaning("window"))
 
 
 @dataclass(frozen=True, eq=False)

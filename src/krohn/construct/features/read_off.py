@@ -73,7 +73,11 @@ def read_by_boxes(
     base = num_outputs if num_outputs <= ONE_DIGIT else 1 + isqrt(num_outputs - 1)
     codes = {output: (n,) if base == num_outputs else divmod(n, base) for n, output in enumerate(often)}
     reaches = _Reaches(draft, inputs, fewer)
-    cases = [(reaches.case(box, number), codes[box.output]) for number, box in enumerate(boxes) if box.output != often[0]]
+    cases = [
+        (reaches.case(box, number), codes[box.output])
+        for number, box in enumerate(boxes)
+        if box.output != often[0]
+    ]
     digits = []
     for place in range(len(codes[often[0]])):
         terms = [(case, code[place]) for case, code in cases if code[place]]

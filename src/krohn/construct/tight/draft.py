@@ -178,14 +178,8 @@ class ProgramDraft:
 
     def clamp(self, terms: Terms, offset: int, low: int, high: int, target: Meaning) -> str:
         """A clamped sum of registers; of values that the token brings along, it is one too."""
-        if all(register in self.sources for register, _ in terms):
-            held = [(np.array(self.sources[register].letters), factor) for register, factor in terms]
-            pads = [(np.array(self.sources[register].padding), factor) for register, factor in terms]
-            values = (
-                np.clip(offset + sum(factor * each for each, factor in part), low, high).tolist()
-                for part in (held, pads)
-            )
-            return self.source(self.fresh(target), *values)
+        if self._brought(terms):
+            return self._sum_of_sources(terms, offset, low, high, target)
         name = self._made(self.fresh(target), low, high, self._time_of(terms))
         self.maps.append((self.time[name], Clamp(tuple(terms), offset, low, high, name)))
         return name
@@ -198,10 +192,24 @@ class ProgramDraft:
         target: Meaning,
         kind: RegisterKind = "integer",
     ) -> str:
-        """A sum of registers whose bounds the caller knows."""
+        """A sum of registers whose bounds the caller knows; of values that the token brings along too."""
+        if self._brought(terms):
+            return self._sum_of_sources(terms, offset, *bounds, target)
         name = self._made(self.fresh(target), *bounds, self._time_of(terms), kind)
         self.maps.append((self.time[name], Linear(tuple(terms), offset, name)))
         return name
+
+    def _brought(self, terms: Terms) -> bool:
+        return all(register in self.sources for register, _ in terms)
+
+    def _sum_of_sources(self, terms: Terms, offset: int, low: int, high: int, target: Meaning) -> str:
+        held = [(np.array(self.sources[register].letters), factor) for register, factor in terms]
+        pads = [(np.array(self.sources[register].padding), factor) for register, factor in terms]
+        values = (
+            np.clip(offset + sum(factor * each for each, factor in part), low, high).tolist()
+            for part in (held, pads)
+        )
+        return self.source(self.fresh(target), *values)
 
     def _time_of(self, terms: Terms) -> int:
         return self._latest([name for name, _ in terms])
