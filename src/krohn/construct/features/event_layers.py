@@ -83,7 +83,7 @@ class EventWriter:
         return self.letters[members]
 
     def back(self, members: Members, distance: int) -> str:
-        """Whether one of the letters stands so many positions back; of the tier, where letters are skipped."""
+        """Whether one of the letters stands so many positions back; of the tier, where some are skipped."""
         if (members, distance) not in self.earlier:
             own, draft = self.letter(members), self.draft
             if not self.skips:
@@ -138,7 +138,7 @@ class EventWriter:
         )
 
     def context(self, word: Word, before: int, letters: Members | None, meaning: Meaning) -> str:
-        """1 after this context; with ``before`` 1, where it ends one letter earlier, and these letters follow."""
+        """1 after this context; with ``before`` 1, if these letters follow it."""
         flags = [] if letters is None else [self.letter(letters)]
         none: list[str] = []
         for place, letter in enumerate(reversed(word)):

@@ -1,10 +1,10 @@
 """Reading a state off many rows: boxes of values, a clamp for each, and their sum.
 
 A table of one staircase multiplies what its inputs may be off by the number of its steps, and floats of 24
-bits do not hold hundreds of steps. A box says of some inputs from where to where they go. It is a clamp of flags
-that are 0 or 1, flat around whole numbers, so neither the number of rows nor that of inputs makes an error
-larger. A row lies in exactly one box, and the boxes of an output together hold exactly its rows, of those that
-can occur.
+bits do not hold hundreds of steps. A box says of some inputs from where to where they go. It is a clamp of
+flags that are 0 or 1, flat around whole numbers, so neither the number of rows nor that of inputs makes an
+error larger. A row lies in exactly one box, and the boxes of an output together hold exactly its rows, of
+those that can occur.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ class Box:
 
 
 def boxes_of(rows: Mapping[Row, int]) -> list[Box]:
-    """Boxes so that each row lies in one; each grows from a row as far as it meets only rows of its output."""
+    """Boxes so that each row lies in one; each grows as far as it meets only rows of its output."""
     given, outputs = np.array(list(rows), dtype=np.int64), np.array(list(rows.values()), dtype=np.int64)
     ends = given.min(axis=0), given.max(axis=0)
     covered = np.zeros(len(given), dtype=bool)
