@@ -70,15 +70,16 @@ def machines(folder: Path, match: str) -> Iterator[tuple[str, str]]:
             yield name, str(path.resolve())
 
 
-def measured(spec: str, length: int, targets: Sequence[str], rows: Connection) -> None:
-    """Sends the row of one machine for each target."""
+def measured(spec: str, length: int, targets: Sequence[str], named: bool, rows: Connection) -> None:
+    """Sends the row of one machine for each target; ``named``: with its class."""
     row: dict[str, Any] = dict.fromkeys(KEYS)
     begin, automaton = time.process_time(), None
     try:
         automaton = krohn.parse_spec(spec)
         row |= {"states": automaton.num_states, "letters": automaton.num_letters}
-        classes = krohn.analyze(automaton).to_json()["classes"]
-        row["class"] = classes[0]["name"] if classes else None
+        if named:
+            classes = krohn.analyze(automaton).to_json()["classes"]
+            row["class"] = classes[0]["name"] if classes else None
     except krohn.KrohnError as error:
         row["refusal"] = f"analyze: {error}" if automaton else str(error)
     row["analyze_seconds"] = round(time.process_time() - begin, 2)
@@ -104,7 +105,7 @@ def in_a_process(name: str, spec: str, targets: Sequence[str], given: argparse.N
     if time.monotonic() > given.until:
         return result
     receive, send = PROCESSES.Pipe(duplex=False)
-    process = PROCESSES.Process(target=measured, args=(spec, given.length, targets, send))
+    process = PROCESSES.Process(target=measured, args=(spec, given.length, targets, given.classes, send))
     process.start()
     send.close()
     for target in targets:
@@ -188,6 +189,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, help="draw the order")
     parser.add_argument("--seconds", type=float, default=600.0, help="most for a machine and target")
     parser.add_argument("--minutes", type=float, default=math.inf, help="most for all that is measured now")
+    parser.add_argument("--no-classes", dest="classes", action="store_false", help="leave ``class`` out")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--table", type=Path, help="print the tables of a file of rows, measure nothing")
     given = parser.parse_args(words)

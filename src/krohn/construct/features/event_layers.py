@@ -125,8 +125,8 @@ class EventWriter:
     def bits(self) -> tuple[Members, ...]:
         """Sets of letters that number the letters of contexts in binary; none where contexts are few.
 
-        What comes before the word has number 0. A flag for each letter at each distance takes less of the MLP,
-        bits take fewer channels.
+        What comes before the word has number 0. A flag for each letter at each distance takes less of the
+        MLP, bits take fewer channels.
         """
         if len(self.machine.context.words) <= FEW_CONTEXTS:
             return ()

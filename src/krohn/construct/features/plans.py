@@ -414,7 +414,7 @@ def proposals_without_search(request: Request, budget: Budget) -> Iterator[Propo
 
 def one_layer_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:
     """The cheapest features of one layer; no search where an exchange of letters rules them out."""
-    if exchange_conflict(request.automaton):
+    if exchange_conflict(merged_letters(request.automaton)[0]):
         raise Unsupported("the state does not follow from counts and from first, last and nearby letters")
     if request.automaton.num_states > FEW_STATES and find_block_scheme(request.automaton) is not None:
         raise Unsupported("a block scheme shows that no plan of one layer works for every length")
