@@ -11,9 +11,20 @@ import numpy as np
 
 from krohn.check.graph.columns import Case, words_of
 from krohn.check.graph.graph import Graph
-from krohn.check.graph.head import Classes, Sums, Tables, classes_of, cut_of, leads, tables_of
-from krohn.check.graph.proof import AXES, BETWEEN, LEAF, WORK, halves, word_leads
+from krohn.check.graph.head import (
+    Classes,
+    Frame,
+    Sums,
+    Tables,
+    classes_of,
+    cut_of,
+    frame_of,
+    leads,
+    tables_of,
+)
+from krohn.check.graph.proof import AXES, BETWEEN, LEAF, WORK, Ends, halves, word_leads
 from krohn.check.ground import Array, Flags, Integers, Refused, Work, require
+from krohn.proving.inputs import at_the_end, read_edges
 
 DEPTH, MOST_BOXES = 16, 200_000
 """Bisections of a class, and boxes of an answer, for an effort of 1."""
@@ -28,10 +39,10 @@ class OpenClass:
     """A class of inputs that is neither proved nor refuted."""
 
     case: Case
+    asked: tuple[int, int]
     sums: Sums
-    low: Array
-    high: Array
-    share: int
+    ends: Ends
+    lead: float
 
     @property
     def pivot(self) -> int:
@@ -46,6 +57,7 @@ class Found:
     proof: Any = None
     open: list[OpenClass] = field(default_factory=list)
     classes: int = 0
+    left: int = 0
     boxes: int = 0
     reason: str = ""
     shares: list[float] = field(default_factory=list)
@@ -108,7 +120,10 @@ def _by_classes(
     every = left = classes_of(case, tables, column, group.reshape(-1))
     some = np.flatnonzero(Sums(case, tables, column, every).possible)
     found.classes += len(some)
-    for number, grouping in enumerate((group.reshape(-1), edges)):
+    leads_left = np.zeros(0)
+    frames = axes_tried(cut.axes)
+    for number, rows in enumerate([frames[0], *frames]):
+        grouping = edges if number else group.reshape(-1)
         every = classes_of(case, tables, column, grouping)
         if number:
             # Single edges of the classes that are open.
@@ -117,66 +132,161 @@ def _by_classes(
             some = np.flatnonzero(wanted[every.pivot, edges[None].repeat(len(tables.pivots), 0).reshape(-1)])
             some = some[Sums(case, tables, column, every.some(some)).possible]
         classes = every.some(some)
-        sums = Sums(case, tables, column, classes)
-        low, high = ends_of(sums)
+        sums = Sums(case, tables.turned(rows), column, classes)
+        ends = ends_of(sums)
         depth = DEPTH if number else DEPTH // 2 + 2
-        closed, levels, boxes = bisected(tables, case, classes, (low, high), depth, total)
+        closed, levels, boxes, least = bisected(tables, frame_of(tables, rows), classes, ends, depth, total)
         found.boxes += boxes
         done = np.flatnonzero(closed)
         if len(done):
+            kept = ends.some(done)
             parts.append(
                 {
                     "group": grouping.tolist(),
                     "classes": some[done].tolist(),
-                    "low": low[done].tolist(),
-                    "high": high[done].tolist(),
+                    "axes": rows.tolist(),
+                    "low": kept.low.tolist(),
+                    "high": kept.high.tolist(),
+                    "split": kept.split.tolist(),
+                    "ratio": kept.ratio.tolist(),
                     "levels": BETWEEN.join(levels),
                 }
             )
-        left = classes.some(~closed)
+        left, leads_left = classes.some(~closed), least[~closed]
         if closed.all():
             return parts
-    for one in np.flatnonzero(~closed):
-        keep = np.array([one])
+    pivot, edge = np.nonzero(left.edges)
+    found.left += len(np.unique(np.column_stack([left.pivot[pivot], group.reshape(-1)[edge]]), axis=0))
+    for one in np.argsort(leads_left, kind="stable").tolist():
+        open_ = Sums(case, sums.tables, column, left.some(np.array([one])))
         found.open.append(
-            OpenClass(case, Sums(case, tables, column, classes.some(keep)), low[one], high[one], 0)
+            OpenClass(case, asked, open_, ends.some(np.flatnonzero(~closed)[[one]]), leads_left[one])
         )
     return parts
 
 
-def ends_of(sums: Sums, steps: int = 40) -> tuple[Array, Array]:
-    """Boxes of what crosses the cut, each end by Dinkelbach's iteration."""
+def axes_tried(count: int) -> list[Array]:
+    """The axes of the cut; those of two numbers turned, too: what is reached may be long and thin."""
+    turns = (0.0, 0.25, 0.75, 0.5, 1.0) if count == 2 else ()
+    pairs = [(np.cos(turn), np.sin(turn)) for turn in turns[1:]]
+    return [np.eye(count), *(np.array([[a, b], [-b, a]]).round(6) for a, b in pairs)]
+
+
+def ends_of(sums: Sums) -> Ends:
+    """Boxes of what crosses the cut, each end by Dinkelbach's iteration, at first for each head alone."""
+    tables, pivot, count = sums.tables, sums.classes.pivot, len(sums.classes)
+    heads, axes = len(tables.cut.heads), tables.cut.axes
+    most = [sums.largest(tables.high[head][pivot]) for head in range(heads)]
+    ratio = np.ones((count, heads - 1, 2))
+    for head in range(1, heads):
+        ratio[:, head - 1] = ratios_of(sums, head)
+    ends = np.empty((2, count, axes))
+    split = np.zeros((count, axes, 2, heads))
+    for axis in range(axes):
+        of = tables.heads_of(axis)
+        for end, sign in ((0, -1.0), (1, 1.0)):
+            for head in of:
+                split[:, axis, end, head] = one_head(sums, head, axis, sign, most[head])
+            bound = split[:, axis, end].sum(axis=1)
+            if len(of) > 1:
+                bound = together(sums, axis, sign, split[:, axis, end], ratio)
+            ends[end, :, axis] = sign * bound
+    return Ends(ends[0], ends[1], split, ratio)
+
+
+def ratios_of(sums: Sums, head: int) -> Array:
+    """Both ends of Σe of the first head over Σe of another, for each class."""
     tables, pivot = sums.tables, sums.classes.pivot
-    low, high = np.empty((len(pivot), tables.cut.axes)), np.empty((len(pivot), tables.cut.axes))
-    for head, axes in enumerate(tables.axes):
-        shape = tables.high[head][pivot]
-        most = sums.largest(shape)
-        for axis in range(axes.stop - axes.start):
-            for sign, into in ((1.0, high), (-1.0, low)):
-                ends = (tables.most if sign > 0 else tables.least)[head][..., axis]
-                now = (sign * ends[pivot]).max(axis=(1, 2))
-                now = now + 1e-6 * (1 + np.abs(now))
-                for _ in range(steps):
-                    worst = sums.above(head, axis, now, sign)
-                    # From F(λ) ≤ 0 follows that λ + F/Σe is an end, too.
-                    new = now + np.where(worst < 0, worst / most, 0.0) + 1e-9 * (1 + np.abs(now))
-                    good = sums.above(head, axis, new, sign) <= 0
-                    better = good & (new < now)
-                    small = now - new < 1e-6 * (1 + np.abs(now))
-                    now = np.where(better, new, now)
-                    if (small | ~better).all():
-                        break
-                into[:, axes.start + axis] = sign * now
-    return low, high
+    below = sums.largest(tables.high[head][pivot])
+    out = []
+    for sign in (-1.0, 1.0):
+        first = sums.largest(tables.high[0][pivot]) if sign > 0 else -sums.largest(-tables.low[0][pivot])
+        other = -sums.largest(-tables.low[head][pivot]) if sign > 0 else below
+        now = first / other * (1 + sign * 1e-9)
+        for _ in range(6):
+            worst = sums.beyond(head, now, sign)
+            new = now + sign * np.minimum(worst, 0.0) / below + sign * 1e-9 * np.abs(now)
+            now = np.where((sums.beyond(head, new, sign) <= 0) & (sign * (now - new) > 0), new, now)
+        out.append(now)
+    return np.column_stack(out)
+
+
+def one_head(sums: Sums, head: int, axis: int, sign: float, most: Array, steps: int = 40) -> Array:
+    """An end of what one head adds to an axis: from F(λ) ≤ 0 follows that λ + F/Σe is an end, too."""
+    tables, pivot = sums.tables, sums.classes.pivot
+    ends = (tables.most if sign > 0 else tables.least)[head][..., axis]
+    out = (sign * ends[pivot]).max(axis=(1, 2))
+    out = out + 1e-6 * (1 + np.abs(out))
+    todo = np.arange(len(pivot))
+    for _ in range(steps):
+        some, now = Sums(sums.case, tables, sums.column, sums.classes.some(todo)), out[todo]
+        worst = some.largest(some.pull(head, axis, now, sign))
+        new = now + np.where(worst < 0, worst / most[todo], 0.0) + 1e-9 * (1 + np.abs(now))
+        good = some.largest(some.pull(head, axis, new, sign)) <= 0
+        better = good & (new < now)
+        small = now - new < 1e-6 * (1 + np.abs(now))
+        out[todo] = np.where(better, new, now)
+        todo = todo[better & ~small]
+        if not len(todo):
+            break
+    return out
+
+
+def together(sums: Sums, axis: int, sign: float, split: Array, ratio: Array) -> Array:
+    """An end of what several heads add up to; ``split`` becomes the λ of each where it is reached."""
+    case, tables, classes = sums.case, sums.tables, sums.classes
+    heads = tables.heads_of(axis)
+    place = tables.cut.position
+    held = -1 if place in case.fixed else place
+    best = split.sum(axis=1)
+    best = best + 1e-9 * (1 + np.abs(best))
+    now = split.copy()
+    middle = np.ones((len(split), len(tables.cut.heads)))
+    middle[:, 1:] = np.sqrt(ratio[:, :, 0] * ratio[:, :, 1])
+    for _ in range(2):
+        weight = sum(
+            middle[:, head, None, None] * sums.pull(head, axis, now[:, head], sign) for head in heads
+        )
+        paths = at_the_end(
+            case, np.asarray(weight), sums.column, classes.edges, held, tables.pivots[classes.pivot]
+        )
+        words, _ = read_edges(case, paths)
+        center = np.zeros_like(split)
+        scale = np.zeros_like(split)
+        for head in heads:
+            ends = (tables.most if sign > 0 else tables.least)[head][classes.pivot, :, :, axis]
+            e = (tables.low[head] + tables.high[head])[classes.pivot] / 2
+            rows = np.arange(len(words))[:, None], np.arange(words.shape[1])[None], words
+            share = e[rows]
+            scale[:, head] = share.sum(axis=1)
+            center[:, head] = sign * (share * ends[rows]).sum(axis=1) / scale[:, head]
+        # From F > 0 at the center: what all λ must be raised by, at most.
+        part = np.zeros_like(split)
+        part[:, heads] = 1 / len(heads)
+        low, high = np.zeros(len(split)), best - center.sum(axis=1)
+        for step in range(7):
+            raised = high if not step else (low + high) / 2
+            trial = center + raised[:, None] * part
+            bound = trial.sum(axis=1) + 1e-12 * np.abs(trial).sum(axis=1)
+            good = sums.above(axis, bound, sign, trial, ratio) <= 0
+            better = good & (bound < best)
+            split[better], best = trial[better], np.where(better, bound, best)
+            low, high = np.where(good, low, raised), np.where(good, raised, high)
+        now = center
+    worse = sums.above(axis, best, sign, split, ratio) > 0
+    while worse.any():  # each head at its own end, which holds
+        best = np.where(worse, best + 1e-6 * (1 + np.abs(best)), best)
+        worse = sums.above(axis, best, sign, split, ratio) > 0
+    return best
 
 
 def bisected(
-    tables: Tables, case: Case, classes: Classes, box: tuple[Array, Array], depth: int, most: int
-) -> tuple[Any, list[str], int]:
-    """Which classes are proved, and the signs of all their boxes, level by level."""
-    low, high = box
+    tables: Tables, frame: Frame, classes: Classes, ends: Ends, depth: int, most: int
+) -> tuple[Any, list[str], int, Array]:
+    """Which classes are proved, the signs of their boxes, level by level, and the leads of the others."""
+    low, high = ends.low, ends.high
     owner = np.arange(len(low))
-    closed = np.ones(len(low), dtype=bool)
+    closed, least = np.ones(len(low), dtype=bool), np.full(len(low), np.inf)
     rows: list[tuple[Integers, Any]] = []
     boxes = 0
     for level in range(depth + 1):
@@ -184,7 +294,7 @@ def bisected(
             break
         boxes += len(owner)
         pivot = tables.pivots[classes.pivot[owner]]
-        found, share = leads(tables.cut, case, pivot, classes.right[owner], (low, high))
+        found, share = leads(tables.cut, frame, pivot, classes.right[owner], (low, high))
         good: Flags = found > 0
         broken: Flags = np.asarray(~np.isfinite(share).all(axis=1))
         share = np.where(broken[:, None], high - low, share)
@@ -193,6 +303,7 @@ def bisected(
         rows.append((owner, signs))
         if level == depth or boxes > most:
             closed[owner[~good]] = False
+            np.minimum.at(least, owner, found)
             break
         keep = ~good
         owner, low, high = halves(owner[keep], low[keep], high[keep], axis[keep])
@@ -201,7 +312,7 @@ def bisected(
     levels = ["".join(signs[closed[own]].tolist()) for own, signs in rows]
     while levels and not levels[-1]:
         levels.pop()
-    return closed, levels, boxes
+    return closed, levels, boxes, least
 
 
 __all__ = ["WORK", "Found", "find_proof", "words_of"]

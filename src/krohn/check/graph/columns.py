@@ -5,7 +5,7 @@ sequence, but one along its columns, and sums over its positions have exact extr
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,10 +29,11 @@ MOST_STEPS = 1 << 26
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """Edges of one step: states before and after, the right token, and the token at some positions."""
+    """Edges of one step: states before and after, letter, right token, and the token at some positions."""
 
     before: Integers
     after: Integers
+    letter: Integers
     right: Integers
     tokens: Mapping[int, Integers]
 
@@ -76,7 +77,7 @@ def cases_of(claim: Claim) -> list[Case]:
             place: np.array([letters[one][i] for one in letter[keep].tolist()], dtype=np.int64)
             for i, place in enumerate(places)
         }
-        return Column(before[keep], after[keep], outputs[right[keep]], tokens)
+        return Column(before[keep], after[keep], letter[keep], outputs[right[keep]], tokens)
 
     if layout["reads"] is None:
         first, made = len(prompt), []
@@ -102,8 +103,7 @@ def cases_of(claim: Claim) -> list[Case]:
     out = []
     for step in range(len(steps)):
         written = [
-            Column(c.before, c.after, c.right, {**c.tokens, **({end + k: c.right} if k < step else {})})
-            for k, c in enumerate(steps)
+            replace(c, tokens={**c.tokens, end + k: c.right}) if k < step else c for k, c in enumerate(steps)
         ]
         out.append(
             Case(end + step, tuple(written), {**prompt, **fixed}, ((end + step - 1, step),), states, ends)

@@ -6,8 +6,9 @@ depend on the token at one position and on the token at the position that answer
 positions.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from krohn.check.ground import SAFE, Array, Flags, Integers, afford, require
 
 GREATER = 1 + 2.0**-40
 """Covers what exp and products round here."""
+MOST_HEADS = 5
+"""Heads of one axis: the ends of their ratios are tried in all combinations."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,11 @@ class Cut:
         """How many numbers cross the cut."""
         return len(self.scalars)
 
+    @property
+    def averages(self) -> Integers:
+        """What the heads average, one after another."""
+        return np.concatenate([head.average for head in self.heads])
+
 
 # Rule: the cut.
 # Hypotheses: the answer reads softmax only through sums of products with values; term j of each has a score
@@ -66,9 +74,7 @@ def cut_of(graph: Graph, position: int) -> Cut:
     require(softs, "the answer reads no attention")
     heads = [one for soft in softs for one in heads_of(graph, plan, soft, reach, position)]
     cut = np.concatenate([head.average for head in heads])
-    narrow = cut
-    if len(heads) == 1:
-        narrow = narrowest(plan, cut)
+    narrow = narrowest(plan, cut)
     behind = Plan(graph, answer, narrow)
     require(
         not (positions_of(graph, dict.fromkeys(narrow.tolist(), 0))[answer].sum(axis=0) > 0)[
@@ -151,7 +157,7 @@ def narrowest(plan: Plan, cut: Integers) -> Integers:
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """Ends of e and of values, for each head [a, position, token] and [a, position, token, axis]."""
+    """For each head the ends of e [a, position, token] and of what a value adds to the cut [..., axis]."""
 
     cut: Cut
     pivots: Integers
@@ -159,7 +165,26 @@ class Tables:
     high: list[Array]
     least: list[Array]
     most: list[Array]
-    axes: list[slice]
+
+    def heads_of(self, axis: int) -> list[int]:
+        """The heads that an axis is made of."""
+        ends = enumerate(zip(self.least, self.most, strict=True))
+        found = [head for head, (low, high) in ends if low[..., axis].any() or high[..., axis].any()]
+        return found or [0]
+
+    # Rule: other axes.
+    # Hypotheses: rows u of a matrix. Conclusion: ends of u·v for the values of each head, so of u·x for what
+    # crosses the cut. Why: it is linear; what float64 rounds is added.
+    def turned(self, rows: Array) -> "Tables":
+        """The same along the rows of a matrix."""
+        least, most = [], []
+        for low, high in zip(self.least, self.most, strict=True):
+            middle, half = (low + high) / 2 @ rows.T, (high - low) / 2 @ np.abs(rows).T
+            size = np.maximum(np.abs(low), np.abs(high)) @ np.abs(rows).T
+            half = GREATER * half + 2.0**-48 * size
+            least.append(middle - half)
+            most.append(middle + half)
+        return replace(self, least=least, most=most)
 
 
 @np.errstate(all="ignore")
@@ -177,7 +202,7 @@ def tables_of(cut: Cut, case: Case) -> Tables:
     words[:, position] = pivots[a]
     top = int(tokens.max()) + 1
     made: list[list[Array]] = []
-    axes, done = [], 0
+    mapped, done = not np.array_equal(cut.scalars, cut.averages), 0
     for head in cut.heads:
         width = head.values.shape[1]
         wanted = np.concatenate([head.scores, head.values.reshape(-1)])
@@ -206,14 +231,15 @@ def tables_of(cut: Cut, case: Case) -> Tables:
         faint = terms * UNDERFLOW * np.where(seen, size, 0.0).max(initial=0.0)
         r = np.where(seen, SAFE * (v.r + off * size) + faint, 0.0)
         c = np.where(seen, v.c, 0.0)
-        if len(cut.heads) == 1 and not np.array_equal(cut.scalars, head.average):
-            c, r = _mapped(cut, head, c, r)
-        axes.append(slice(done, done + c.shape[2]))
-        done += c.shape[2]
+        aside = done, len(cut.averages) - done - width
+        c, r = (np.pad(one, ((0, 0), (0, 0), aside)) for one in (c, r))
+        done += width
+        if mapped:
+            c, r = _mapped(cut, c, r)
         ends = _placed(head, (e_low, e_high, c - r, c + r), (a, tokens[b], len(pivots), top, graph.length))
         made.append(ends)
     low, high, least, most = (list(one) for one in zip(*made, strict=True))
-    return Tables(cut, pivots, low, high, least, most, axes)
+    return Tables(cut, pivots, low, high, least, most)
 
 
 def joined(parts: list[Affine]) -> Affine:
@@ -229,20 +255,29 @@ def _part(x: Affine, keep: slice) -> Affine:
     return Affine(x.c[:, keep], x.r[:, keep], x.g[:, :, keep])
 
 
-# Rule: what is rounded behind the average.
-# Hypotheses: the cut is made of the average by matrices of constants. Conclusion: it is an average, by the
-# same weights, of what these make of each value, with their rounding. Why: a bound on rounding is convex in
-# what it is a bound for, and the weights add up to 1.
-def _mapped(cut: Cut, head: Head, c: Array, r: Array) -> tuple[Array, Array]:
-    plan = Plan(cut.graph, cut.scalars, head.average)
+# Rule: what is rounded behind the averages.
+# Hypotheses: the cut is made of the averages by matrices of constants. Conclusion: it is the sum over heads
+# of averages, by the weights of each, of what these make of its values with zeros for the other heads, with
+# the rounding of each. Why: what is exact is linear; a bound on rounding is convex, homogeneous and, up to
+# one term for numbers near 0 that each head has, at most the sum of those of the parts; the weights add up
+# to 1.
+def _mapped(cut: Cut, c: Array, r: Array) -> tuple[Array, Array]:
+    plan = Plan(cut.graph, cut.scalars, cut.averages)
     rows = c.reshape(-1, c.shape[2]), r.reshape(-1, c.shape[2])
     words = np.zeros((len(rows[0]), cut.graph.length), dtype=np.int64)
-    found = joined(
-        [
-            plan.run(words[part], Affine(rows[0][part], rows[1][part], np.zeros((0, *rows[0][part].shape))))
-            for part in in_parts(plan, words)
-        ]
-    )
+
+    def made(times: float) -> Affine:
+        given = [times * one for one in rows]
+        empty = np.zeros((0, *rows[0].shape))
+        parts = in_parts(plan, words)
+        return joined(
+            [plan.run(words[some], Affine(given[0][some], given[1][some], empty[:, some])) for some in parts]
+        )
+
+    # No sum of parts overflows if none does that is as many times as large.
+    fits = np.isfinite(made(float(len(cut.heads))).r).all()
+    require(fits, "what is made of the averages may overflow")
+    found = made(1.0)
     shape = (*c.shape[:2], len(cut.scalars))
     return found.c.reshape(shape), found.rad.reshape(shape) * GREATER
 
@@ -323,22 +358,82 @@ class Sums:
         shape = len(self.classes), self.tables.cut.graph.length, self.tables.low[0].shape[2]
         return np.isfinite(self.largest(np.zeros(shape)))
 
-    # Rule: an end of an axis.
-    # Conclusion: λ bounds the average on all inputs of a class if this is at most 0. Why: the head of the
-    # file; e is taken at the end that makes the term largest.
     @np.errstate(all="ignore")
-    def above(self, head: int, axis: int, bound: Array, sign: float) -> Array:
-        """At least the largest Σ e (sign·v − λ) of each class; ``axis`` counts those of the head."""
+    def pull(self, head: int, axis: int, bound: Array, sign: float) -> Array:
+        """At least e (sign·v − λ) of each term of a head [class, position, token]."""
         tables, pivot = self.tables, self.classes.pivot
         ends = tables.most if sign > 0 else tables.least
         gap = sign * ends[head][pivot, :, :, axis] - bound[:, None, None]
-        weight = np.where(gap > 0, tables.high[head][pivot], tables.low[head][pivot]) * gap
-        out: Array = self.largest(weight)
+        out: Array = np.where(gap > 0, tables.high[head][pivot], tables.low[head][pivot]) * gap
         return out
+
+    # Rule: the ends of a ratio.
+    # Conclusion: on all inputs of a class Σe of the first head is at most so many times that of the other if
+    # this is at most 0 (at least, if with sign −1). Why: a sum over positions.
+    def beyond(self, head: int, times: Array, sign: float) -> Array:
+        """At least the largest sign·(Σe − times·Σe′), e of the first head and e′ of this one."""
+        pivot, many = self.classes.pivot, times[:, None, None]
+        ends = self.tables.high, self.tables.low
+        first, other = ends if sign > 0 else ends[::-1]
+        return self.largest(sign * (first[0][pivot] - many * other[head][pivot]))
+
+    # Rule: an end of an axis.
+    # Hypotheses: an axis is the sum over heads of Σ e v / Σ e; Σe of the first over Σe of another lies
+    # between the ends of ``ratio``; the λ of the heads add up to at most the bound. Conclusion: the bound
+    # holds on all inputs of a class if this is at most 0. Why: axis − Σλ = Σ T/Z with T = Σ e (v − λ) and
+    # Z = Σ e > 0. Times Z of the first head that is T + Σ ρ T′, linear in each ρ, so largest where each is at
+    # an end, and there a sum over positions. Of one head alone it is T. e is taken at the end that makes a
+    # term largest.
+    def above(self, axis: int, bound: Array, sign: float, split: Array, ratio: Array) -> Array:
+        """At least the largest T + Σ ρ T′ of each class; ``split`` [class, head] has the λ of all heads.
+
+        That of the last head is lowered to what the bound leaves.
+        """
+        heads = self.tables.heads_of(axis)
+        if len(heads) == 1:
+            return self.largest(self.pull(heads[0], axis, bound, sign))
+        require(heads[0] == 0 and len(heads) <= MOST_HEADS, "an axis is made of heads that have no ratio")
+        rest = bound - split[:, heads[:-1]].sum(axis=1)
+        rest = rest - 2.0**-48 * (np.abs(bound) + np.abs(split).sum(axis=1))
+        terms = [self.pull(one, axis, split[:, one], sign) for one in heads[:-1]]
+        terms.append(self.pull(heads[-1], axis, rest, sign))
+        found = np.full(len(bound), -np.inf)
+        for corner in product((0, 1), repeat=len(heads) - 1):
+            weight = terms[0]
+            for one, end, term in zip(heads[1:], corner, terms[1:], strict=True):
+                weight = weight + ratio[:, one - 1, end, None, None] * term
+            found = np.maximum(found, self.largest(weight))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Axes of boxes: rows u, what crosses the cut is back @ (u·x) up to ``off`` [axis]."""
+
+    rows: Array
+    back: Array
+    off: Array
+
+
+# Rule: boxes along other axes.
+# Conclusion: x = W(Ux) + (1 − WU)x, and the last part is at most |1 − WU| times a bound on |x|. Why: what
+# crosses the cut is a sum of averages, each at most the largest of its values; float64 rounding is added.
+def frame_of(tables: Tables, rows: Array) -> Frame:
+    """The frame for these rows; where they are those of the identity nothing is lost."""
+    axes = len(rows)
+    if np.array_equal(rows, np.eye(axes)):
+        return Frame(rows, rows, np.zeros(axes))
+    require(np.isfinite(rows).all() and abs(np.linalg.det(rows)) > 1e-6, "witness: axes must be independent")
+    back = np.linalg.inv(rows)
+    size = np.zeros(axes)
+    for low, high in zip(tables.least, tables.most, strict=True):
+        size = size + np.maximum(np.abs(low), np.abs(high)).max(axis=(0, 1, 2))
+    lost = np.abs(np.eye(axes) - back @ rows) + 2.0**-48 * (np.eye(axes) + np.abs(back) @ np.abs(rows))
+    return Frame(rows, back, GREATER * (lost @ size))
 
 
 def leads(
-    cut: Cut, case: Case, pivot: Integers, right: Integers, box: tuple[Array, Array]
+    cut: Cut, frame: Frame, pivot: Integers, right: Integers, box: tuple[Array, Array]
 ) -> tuple[Array, Array]:
     """At least the lead of the right token in each box [class, axis], and what each axis takes of it."""
     low, high = box
@@ -347,11 +442,10 @@ def leads(
     words[:, cut.position] = pivot
     out, shares = np.empty(count), np.empty((count, axes))
     for part in in_parts(cut.behind, words, axes):
-        c = (low[part] + high[part]) / 2
         half = (high[part] - low[part]) / 2 * GREATER
-        g = np.zeros((axes, *c.shape))
-        g[np.arange(axes), :, np.arange(axes)] = half.T
-        given = Affine(c, 2.0**-50 * (np.abs(low[part]) + np.abs(high[part])), g)
+        g = half.T[:, :, None] * frame.back.T[:, None, :]
+        r = 2.0**-48 * (np.abs(low[part]) + np.abs(high[part])) @ np.abs(frame.back).T + frame.off
+        given = Affine((low[part] + high[part]) / 2 @ frame.back.T, r, g)
         out[part], shares[part] = lead_of(cut.behind.run(words[part], given), right[part], axes)
     return out, shares
 

@@ -11,7 +11,18 @@ from krohn.check.files.folders import Net
 from krohn.check.graph.columns import Case, cases_of, words_of
 from krohn.check.graph.evaluate import Plan, in_parts
 from krohn.check.graph.graph import Graph, graphs_of
-from krohn.check.graph.head import Classes, Sums, Tables, classes_of, cut_of, lead_of, leads, tables_of
+from krohn.check.graph.head import (
+    Classes,
+    Frame,
+    Sums,
+    Tables,
+    classes_of,
+    cut_of,
+    frame_of,
+    lead_of,
+    leads,
+    tables_of,
+)
 from krohn.check.ground import Array, Flags, Integers, Refused, Verdict, Work, inside, require
 
 WORK = 2e12
@@ -96,12 +107,26 @@ def word_leads(graph: Graph, case: Case, fresh: frozenset[int], budget: Work) ->
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """Classes with the ends of their boxes, and how these are bisected."""
+class Ends:
+    """Boxes of classes [class, axis]: the share of each head in each end, and the ends of ratios of heads."""
 
-    classes: Classes
     low: Array
     high: Array
+    split: Array
+    ratio: Array
+
+    def some(self, keep: Integers | Flags) -> "Ends":
+        """Those of some classes."""
+        return Ends(self.low[keep], self.high[keep], self.split[keep], self.ratio[keep])
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Classes with their boxes along some axes, and how these are bisected."""
+
+    classes: Classes
+    frame: Frame
+    ends: Ends
     levels: Sequence[str]
 
 
@@ -115,9 +140,10 @@ def _answer(graph: Graph, case: Case, asked: tuple[int, int], proof: Any, budget
     require(isinstance(proof, list), "witness: a list of parts")
     for entry in proof:
         part = _part(entry, case, tables, column)
-        budget.spend(float(len(part.classes)) * edges * graph.length * cut.axes, "ends of boxes")
-        enclosed(Sums(case, tables, column, part.classes), part.low, part.high)
-        margin = min(margin, _leaves(part, tables, case, budget))
+        passes = cut.axes * 2.0 ** (len(cut.heads) - 1)
+        budget.spend(float(len(part.classes)) * edges * graph.length * passes, "ends of boxes")
+        enclosed(Sums(case, tables.turned(part.frame.rows), column, part.classes), part.ends)
+        margin = min(margin, _leaves(part, tables, budget))
         np.logical_or.at(covered, part.classes.pivot, part.classes.edges)
     pivot, edge = np.nonzero(~covered)
     if len(pivot):
@@ -127,11 +153,12 @@ def _answer(graph: Graph, case: Case, asked: tuple[int, int], proof: Any, budget
     return margin
 
 
+FIELDS = frozenset(("group", "classes", "axes", "low", "high", "split", "ratio", "levels"))
+
+
 def _part(entry: Any, case: Case, tables: Tables, column: int) -> Part:
-    names = {"group", "classes", "low", "high", "levels"}
-    require(
-        isinstance(entry, dict) and set(entry) == names, f"witness: a part has {', '.join(sorted(names))}"
-    )
+    fits = isinstance(entry, dict) and set(entry) == FIELDS
+    require(fits, f"witness: a part has {', '.join(sorted(FIELDS))}")
     edges = len(case.columns[column].before)
     group = np.array(entry["group"])
     fits = group.shape == (edges,) and group.dtype.kind == "i" and (group >= 0).all() and group.max() < edges
@@ -139,28 +166,42 @@ def _part(entry: Any, case: Case, tables: Tables, column: int) -> Part:
     every = classes_of(case, tables, column, group)
     some = np.array(entry["classes"], dtype=np.int64)
     require(some.ndim == 1 and ((some >= 0) & (some < len(every))).all(), "witness: classes must be numbers")
-    axes = tables.cut.axes
-    low, high = (np.array(entry[name], dtype=np.float64).reshape(-1, axes) for name in ("low", "high"))
-    fits = len(low) == len(high) == len(some) and np.isfinite(low).all() and np.isfinite(high).all()
-    require(fits and (low <= high).all(), "witness: low and high must be the ends of each class")
+    axes, heads, count = tables.cut.axes, len(tables.cut.heads), len(some)
+    shapes = {
+        "axes": (axes, axes),
+        "low": (count, axes),
+        "high": (count, axes),
+        "split": (count, axes, 2, heads),
+        "ratio": (count, heads - 1, 2),
+    }
+    made = {name: np.array(entry[name], dtype=np.float64) for name in shapes}
+    for name, shape in shapes.items():
+        fits = made[name].size == np.prod(shape) and np.isfinite(made[name]).all()
+        require(fits, f"witness: {name} must be finite numbers, {list(shape)} of them")
+        made[name] = made[name].reshape(shape)
+    require((made["low"] <= made["high"]).all(), "witness: low and high must be the ends of each class")
+    require((made["ratio"] > 0).all(), "witness: a ratio must be above 0")
     require(isinstance(entry["levels"], str), "witness: levels must be a text")
-    return Part(every.some(some), low, high, entry["levels"].split(BETWEEN))
+    ends = Ends(made["low"], made["high"], made["split"], made["ratio"])
+    frame = frame_of(tables, made["axes"])
+    return Part(every.some(some), frame, ends, entry["levels"].split(BETWEEN))
 
 
-def enclosed(sums: Sums, low: Array, high: Array) -> None:
+def enclosed(sums: Sums, ends: Ends) -> None:
     """Whether what crosses the cut lies in these boxes, on all inputs of each class."""
-    for head, axes in enumerate(sums.tables.axes):
-        for axis in range(axes.stop - axes.start):
-            at = axes.start + axis
-            for bound, sign in ((high[:, at], 1.0), (-low[:, at], -1.0)):
-                require(
-                    (sums.above(head, axis, bound, sign) <= 0).all(), "witness: an end of a box does not hold"
-                )
+    for head in range(1, len(sums.tables.cut.heads)):
+        for end, sign in ((0, -1.0), (1, 1.0)):
+            worst = sums.beyond(head, ends.ratio[:, head - 1, end], sign)
+            require((worst <= 0).all(), "witness: an end of a ratio does not hold")
+    for axis in range(sums.tables.cut.axes):
+        for end, bound, sign in ((0, -ends.low[:, axis], -1.0), (1, ends.high[:, axis], 1.0)):
+            worst = sums.above(axis, bound, sign, ends.split[:, axis, end], ends.ratio)
+            require((worst <= 0).all(), "witness: an end of a box does not hold")
 
 
-def _leaves(part: Part, tables: Tables, case: Case, budget: Work) -> float:
+def _leaves(part: Part, tables: Tables, budget: Work) -> float:
     cut = tables.cut
-    owner, low, high = np.arange(len(part.low)), part.low, part.high
+    owner, low, high = np.arange(len(part.classes)), part.ends.low, part.ends.high
     margin, spent = np.inf, 0
     for level in part.levels:
         require(
@@ -172,7 +213,8 @@ def _leaves(part: Part, tables: Tables, case: Case, budget: Work) -> float:
         require(spent <= MOST_BOXES, "witness: too many boxes")
         budget.spend(cut.behind.cost() * (2 + cut.axes) * float(leaf.sum()), "boxes")
         pivot = tables.pivots[part.classes.pivot[owner[leaf]]]
-        found, _ = leads(cut, case, pivot, part.classes.right[owner[leaf]], (low[leaf], high[leaf]))
+        right = part.classes.right[owner[leaf]]
+        found, _ = leads(cut, part.frame, pivot, right, (low[leaf], high[leaf]))
         require((found > 0).all(), "the right logit does not lead by more than rounding on a box")
         margin = min(margin, float(found.min(initial=np.inf)))
         axis = np.array([AXES.find(one) for one in signs[~leaf].tolist()], dtype=np.int64)

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from krohn.check.graph.graph import Graph, graph_net, graphs_of, written
 from krohn.check.ground import Work
 from krohn.check.rules import check_certificate
 from krohn.errors import InvalidInput, KrohnError
+from krohn.lab.provable.climbing import climbed
 from krohn.lab.provable.exported_program import ProgramModule
 from krohn.lab.provable.model_files import FileModule
 from krohn.lab.provable.onnx_module import OnnxModule
@@ -36,9 +37,9 @@ from krohn.lab.provable.same_run import marks_of
 from krohn.lab.provable.tracing import Refused, asks, logits_of, read_graph
 from krohn.proving.claims import Question, certificate_about, claim_about
 from krohn.proving.evidence import Counterexample, SecondOpinion
-from krohn.proving.graph_search import WORK, Found, find_proof, words_of
+from krohn.proving.graph_search import WORK, Found, OpenClass, find_proof, words_of
 from krohn.proving.identity import Identity
-from krohn.proving.inputs import Inputs, at_the_end, letters_of, sampled
+from krohn.proving.inputs import Inputs, letters_of, read_edges, sampled
 from krohn.proving.layout import layout_for, shown_by
 from krohn.proving.outcome import Verification
 
@@ -163,6 +164,21 @@ class Answers:
         out = [self._once(words[at : at + size]) for at in range(0, len(words), size)]
         return np.concatenate(out)
 
+    def leads(
+        self, words: npt.NDArray[np.int64], right: npt.NDArray[np.int64], place: int
+    ) -> npt.NDArray[np.float64]:
+        """By how much the right logit leads at a position, run once."""
+        size = 1 if self.one else BATCH
+        found = []
+        for at in range(0, len(words), size):
+            with torch.no_grad():
+                logits = self._logits(words[at : at + size])[:, place].double()
+            want = torch.from_numpy(right[at : at + size])[:, None]
+            own = logits.gather(1, want)[:, 0]
+            found.append((own - logits.scatter(1, want, -torch.inf).max(dim=1).values).nan_to_num(-torch.inf))
+        self.ran += len(words)
+        return np.asarray(torch.cat(found).numpy())
+
     def _logits(self, words: npt.NDArray[np.int64]) -> torch.Tensor:
         if self.outside is not None:
             return torch.from_numpy(self.outside[1](words))
@@ -236,29 +252,26 @@ def verify_module(given: Any, question: Question, log: Callable[[str], None] | N
     if wrong is not None:
         return _verdict(claim, identity, "an input is answered wrong", more, opinion, wrong)
     with one_thread():
-        proofs, opened, reason, share = _search(net, cases, question, log)
-        wrong = _wrong_in_open(run, opened, layout)
-        if wrong is None and not opened and not reason:
-            certificate = certificate_about(claim, "graph", proofs)
+        found = _search(net, cases, question, run, layout, log)
+        reason = found.reason
+        if found.wrong is None and not found.opened and not reason:
+            certificate = certificate_about(claim, "graph", found.proofs)
             verdict = check_certificate(net, certificate, question.effort)
             if verdict.certified:
-                return _verdict(
-                    claim,
-                    identity,
-                    "",
-                    more | {"covered": 1.0},
-                    opinion,
-                    None,
-                    certificate,
-                    verdict.margin,
-                    net,
-                )
+                done = more | {"covered": 1.0, "ran": run.ran}
+                margin = verdict.margin
+                return _verdict(claim, identity, "", done, opinion, None, certificate, margin, net)
             reason = verdict.reason
-    if wrong is not None:
-        return _verdict(claim, identity, "an input is answered wrong", more, opinion, wrong)
-    more |= {"covered": share, "open": len(opened)}
-    hardest = f"; the hardest are inputs of {opened[0].case.length} tokens" if opened else ""
-    reason = reason or f"{len(opened):,} classes of inputs stay open{hardest}"
+    more |= {"ran": run.ran}
+    if found.wrong is not None:
+        opinion = replace(opinion, wrong=1)
+        return _verdict(claim, identity, "an input is answered wrong", more, opinion, found.wrong)
+    more |= {"covered": found.share, "open": len(found.opened)}
+    if found.opened:
+        hardest = min(found.opened, key=lambda one: one.lead)
+        reason = (
+            f"{len(found.opened):,} classes of inputs stay open; the hardest: {_named(hardest, automaton)}"
+        )
     return _verdict(claim, identity, reason, more, opinion, None)
 
 
@@ -288,42 +301,73 @@ def _length(module: Any, layout: dict[str, Any], question: Question, automaton: 
     return length
 
 
+def _named(one: OpenClass, automaton: Semiautomaton) -> str:
+    """Which inputs a class has."""
+    place, column = one.asked
+    edges = one.case.columns[column]
+    some = np.flatnonzero(one.sums.classes.edges[0])
+    letters = [automaton.letter_names[number] for number in np.unique(edges.letter[some]).tolist()]
+    more = f" or one of {len(letters) - 3} others" if len(letters) > 3 else ""
+    return (
+        f"letter {column + 1} is {', '.join(letters[:3])}{more}, token {one.pivot} at position {place}, "
+        f"where token {int(one.sums.classes.right[0])} leads by {one.lead:.3g} at least"
+    )
+
+
+@dataclass
+class Search:
+    """Proofs of all cases, or classes that stay open, or a wrong input."""
+
+    proofs: list[Any] = field(default_factory=list)
+    opened: list[OpenClass] = field(default_factory=list)
+    reason: str = ""
+    classes: int = 0
+    left: int = 0
+    wrong: Counterexample | None = None
+
+    @property
+    def share(self) -> float:
+        """Of the classes that were looked at, how many are proved."""
+        return 0.0 if self.reason else 1 - self.left / max(1, self.classes)
+
+
 def _search(
-    net: Net, cases: list[Case], question: Question, log: Callable[[str], None] | None
-) -> tuple[list[Any], list[Any], str, float]:
-    graphs, proofs, opened, reason = graphs_of(net), [], [], ""
-    classes = 0
+    net: Net,
+    cases: list[Case],
+    question: Question,
+    run: Answers,
+    layout: dict[str, Any],
+    log: Callable[[str], None] | None,
+) -> Search:
+    graphs, out, dice = graphs_of(net), Search(), np.random.default_rng(1)
     for case in cases:
         found: Found = find_proof(
             graphs[case.length], case, Work(WORK * question.effort), question.effort, log
         )
-        proofs.append(found.proof)
-        opened += found.open
-        classes += max(found.classes, 1)
-        reason = reason or ("" if found.open else found.reason)
-        if found.reason and not found.open:
+        out.proofs.append(found.proof)
+        out.opened += found.open
+        out.classes += max(found.classes, 1)
+        out.left += found.left
+        out.reason = out.reason or ("" if found.open else found.reason)
+        if found.open or found.reason:
+            out.wrong = _wrong_near(run, case, found, layout, dice)
+        if out.wrong is not None or out.reason:
             break
-    share = 1 - len(opened) / max(1, classes) if not reason else 0.0
-    return proofs, opened, reason, share
+    return out
 
 
-def _wrong_in_open(run: Answers, opened: list[Any], layout: dict[str, Any]) -> Counterexample | None:
-    """An input at the end of an open class that the object gets wrong."""
-    for one in opened[:200]:
-        tables, sums = one.sums.tables, one.sums
-        pivot, edges = int(sums.classes.pivot[0]), sums.classes.edges[0]
-        place = tables.cut.position
-        place = -1 if place in one.case.fixed else place
-        for head, axes in enumerate(tables.axes):
-            for axis in range(axes.stop - axes.start):
-                for sign, ends in ((1.0, one.high), (-1.0, one.low)):
-                    value = (tables.least[head] + tables.most[head])[pivot, :, :, axis] / 2
-                    e = (tables.low[head] + tables.high[head])[pivot] / 2
-                    weight = e * (sign * value - sign * ends[axes.start + axis])
-                    inputs = at_the_end(one.case, weight, sums.column, edges, place, one.pivot)
-                    wrong, _ = wrong_in(run, one.case, inputs, layout)
-                    if wrong is not None:
-                        return wrong
+def _wrong_near(
+    run: Answers, case: Case, found: Found, layout: dict[str, Any], dice: np.random.Generator
+) -> Counterexample | None:
+    """An input that the object gets wrong, looked for at each answer that is not proved."""
+    for asked in case.asked:
+        here = [one for one in found.open if one.asked == asked]
+        if found.open and not here:
+            continue
+        for path in climbed(run.leads, case, asked, here, dice):
+            wrong, _ = wrong_in(run, case, read_edges(case, path[None]), layout)
+            if wrong is not None:
+                return wrong
     return None
 
 
