@@ -208,15 +208,16 @@ def ratios_of(sums: Sums, head: int) -> Array:
             new = now + sign * np.minimum(worst, 0.0) / below + sign * 1e-9 * np.abs(now)
             now = np.where((sums.beyond(head, new, sign) <= 0) & (sign * (now - new) > 0), new, now)
         out.append(now)
-    return np.column_stack(out)
+    found: Array = np.column_stack(out)
+    return found
 
 
 def one_head(sums: Sums, head: int, axis: int, sign: float, most: Array, steps: int = 40) -> Array:
     """An end of what one head adds to an axis: from F(λ) ≤ 0 follows that λ + F/Σe is an end, too."""
     tables, pivot = sums.tables, sums.classes.pivot
     ends = (tables.most if sign > 0 else tables.least)[head][..., axis]
-    out = (sign * ends[pivot]).max(axis=(1, 2))
-    out = out + 1e-6 * (1 + np.abs(out))
+    first = (sign * ends[pivot]).max(axis=(1, 2))
+    out: Array = first + 1e-6 * (1 + np.abs(first))
     todo = np.arange(len(pivot))
     for _ in range(steps):
         some, now = Sums(sums.case, tables, sums.column, sums.classes.some(todo)), out[todo]
@@ -238,7 +239,7 @@ def together(sums: Sums, axis: int, sign: float, split: Array, ratio: Array) -> 
     heads = tables.heads_of(axis)
     place = tables.cut.position
     held = -1 if place in case.fixed else place
-    best = split.sum(axis=1)
+    best: Array = split.sum(axis=1)
     best = best + 1e-9 * (1 + np.abs(best))
     now = split.copy()
     middle = np.ones((len(split), len(tables.cut.heads)))

@@ -424,7 +424,7 @@ def frame_of(tables: Tables, rows: Array) -> Frame:
     if np.array_equal(rows, np.eye(axes)):
         return Frame(rows, rows, np.zeros(axes))
     require(np.isfinite(rows).all() and abs(np.linalg.det(rows)) > 1e-6, "witness: axes must be independent")
-    back = np.linalg.inv(rows)
+    back: Array = np.linalg.inv(rows).astype(np.float64)
     size = np.zeros(axes)
     for low, high in zip(tables.least, tables.most, strict=True):
         size = size + np.maximum(np.abs(low), np.abs(high)).max(axis=(0, 1, 2))

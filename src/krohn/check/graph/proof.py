@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -157,8 +158,8 @@ FIELDS = frozenset(("group", "classes", "axes", "low", "high", "split", "ratio",
 
 
 def _part(entry: Any, case: Case, tables: Tables, column: int) -> Part:
-    fits = isinstance(entry, dict) and set(entry) == FIELDS
-    require(fits, f"witness: a part has {', '.join(sorted(FIELDS))}")
+    whole = isinstance(entry, dict) and set(entry) == FIELDS
+    require(whole, f"witness: a part has {', '.join(sorted(FIELDS))}")
     edges = len(case.columns[column].before)
     group = np.array(entry["group"])
     fits = group.shape == (edges,) and group.dtype.kind == "i" and (group >= 0).all() and group.max() < edges
@@ -176,7 +177,7 @@ def _part(entry: Any, case: Case, tables: Tables, column: int) -> Part:
     }
     made = {name: np.array(entry[name], dtype=np.float64) for name in shapes}
     for name, shape in shapes.items():
-        fits = made[name].size == np.prod(shape) and np.isfinite(made[name]).all()
+        fits = made[name].size == prod(shape) and bool(np.isfinite(made[name]).all())
         require(fits, f"witness: {name} must be finite numbers, {list(shape)} of them")
         made[name] = made[name].reshape(shape)
     require((made["low"] <= made["high"]).all(), "witness: low and high must be the ends of each class")

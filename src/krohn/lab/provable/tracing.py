@@ -262,8 +262,8 @@ class Reader(TorchDispatchMode):
             meant = getattr(torch.ops.aten, plain, None)
             if meant is None:
                 raise Refused(f"the operator {name} is not known")
-            with self:
-                made = meant(*args, **kwargs)
+            out = meant(*tree_map(meta, args), **tree_map(meta, kwargs))
+            made = self.first_of(out, self.compute(plain, args, kwargs, out))
             target.ids.copy_(made.ids.expand_as(target.ids))
         return target
 
