@@ -8,11 +8,16 @@ from krohn.automata.semiautomaton import Semiautomaton
 
 @dataclass(frozen=True)
 class Counterexample:
-    """A word whose last letter the network gets wrong, found by running it."""
+    """A word whose last letter the network gets wrong, found by running it.
+
+    ``at``: the number of the letter that is answered wrong, from 1 on, if it is another than the last: such a
+    network looks ahead.
+    """
 
     word: tuple[int, ...]
     expected: int
     got: int
+    at: int | None = None
 
     def to_json(self, automaton: Semiautomaton) -> dict[str, Any]:
         """Numbers and names."""
@@ -21,6 +26,7 @@ class Counterexample:
             "letters": [automaton.letter_names[letter] for letter in self.word],
             "expected": automaton.output_names[self.expected],
             "got": automaton.output_names[self.got] if self.got >= 0 else "another token",
+            **({} if self.at is None else {"at": self.at}),
         }
 
 

@@ -316,7 +316,8 @@ def _left_open(verdict: Verification) -> list[str]:
     shorter = f"certified in {verdict.dtype} up to length {verdict.largest}" if verdict.largest else ""
     if verdict.counterexample is not None:
         wrong = verdict.counterexample.to_json(verdict.automaton)
-        refuted = f"{' '.join(wrong['letters'])} → {wrong['got']}, must be {wrong['expected']}"
+        place = f" after letter {wrong['at']}" if "at" in wrong else ""
+        refuted = f"{' '.join(wrong['letters'])} → {wrong['got']}{place}, must be {wrong['expected']}"
         lines = [f"counterexample: {refuted}"]
         if shorter and verdict.claim.kind == STOCK:
             lines.append(f"{shorter}: --length {verdict.largest} asks for these words")

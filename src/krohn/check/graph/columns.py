@@ -81,9 +81,9 @@ def cases_of(claim: Claim) -> list[Case]:
 
     if layout["reads"] is None:
         first, made = len(prompt), []
-        every = [column([first + place]) for place in range(claim.up_to or 0)]
-        for length in range(1, len(every) + 1):
-            columns = tuple(every[:length])
+        each = [column([first + place]) for place in range(claim.up_to or 0)]
+        for length in range(1, len(each) + 1):
+            columns = tuple(each[:length])
             asked = [(first + place, place) for place in range(length)]
             asked = asked[-1:] if layout["answers"] == LAST else asked
             made.append(Case(first + length, columns, prompt, tuple(asked), states, ends))

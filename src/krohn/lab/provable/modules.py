@@ -158,6 +158,10 @@ class Answers:
         self.one = isinstance(module, FileModule) and module.sizes[0] is not None
         self.outside = module.outside if isinstance(module, FileModule) else None
 
+    def fits(self, tokens: int) -> bool:
+        """Whether words of so many tokens are read."""
+        return not isinstance(self.module, FileModule) or self.module.sizes[1] in (None, tokens)
+
     def __call__(self, words: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Words [word, position] to tokens [word, position]."""
         size = 1 if self.one else BATCH
@@ -210,11 +214,14 @@ def wrong_in(
         return None, 0
     row, column, place = found
     names = {token: number for number, token in enumerate(layout["states"])}
-    word = letters_of(
-        case, words[row].tolist(), layout, max(column, len(case.columns) - 1) if layout["reads"] else column
-    )
     expected, had = (names.get(int(token), -1) for token in (right[row, column], got[row, place]))
-    return Counterexample(word, expected, had), int(wrong.sum())
+    last, at = len(case.columns) - 1, None
+    if not layout["reads"] and column < last:
+        # The beginning alone is the shorter word, unless the network looks ahead.
+        alone = run.fits(place + 1) and run(words[row : row + 1, : place + 1])[0, place] == got[row, place]
+        last, at = (column, None) if alone else (last, column + 1)
+    word = letters_of(case, words[row].tolist(), layout, last)
+    return Counterexample(word, expected, had, at), int(wrong.sum())
 
 
 def verify_module(given: Any, question: Question, log: Callable[[str], None] | None = None) -> Verification:
