@@ -149,15 +149,78 @@ def test_a_certificate_is_numbers_and_nothing_of_it_is_read_as_commands(
                 assert answer.returncode != 0
                 assert answer.stdout == b""
     named = written | {"letters": [HOSTILE, HOSTILE]}
-    text = proof_text(named, network.read_bytes())
-    assert "Inline" not in text
-    outside = text
+    assert "Inline" not in proof_text(named, network.read_bytes())
+    assert not prove(named, network.read_bytes()).accepted  # names are in the hash
+
+
+def outside_of_the_fixed_text(text: str) -> str:
+    """What is left without the parts that are the same for every certificate, each of which must be there."""
     for part in TEXT.replace("{digest:064x}", "{}").split("{"):
         fixed = part.partition("}")[2] or part
-        assert fixed in outside
-        outside = outside.replace(fixed, "", 1)
-    assert set(outside) <= set("0123456789abcdef-[]; \n")
-    assert not prove(named, network.read_bytes()).accepted  # names are in the hash
+        assert fixed in text
+        text = text.replace(fixed, "", 1)
+    return text
+
+
+ODD_NUMBERS = (
+    '"12"',
+    '"1_000"',
+    '"\u0663"',  # a digit of another script
+    "1" * 5000,
+    "-" + "9" * 4000,
+    "1e3",
+    "1.0",
+    "NaN",
+    "-Infinity",
+    "true",
+    "null",
+    "[" * 2000 + "]" * 2000,
+    '{"a": {"b": 1}}',
+    '[[1, "]. Axiom no : False. (*"]]',
+    '"(* \\" *)"',
+)
+ODD_NAMES = (
+    '"',
+    "'",
+    "*)",
+    "(*",
+    "\\",
+    "\n",
+    "]",
+    ";",
+    "\u202e",
+    "\U0001f600",
+    "\ud800",
+    "0x1",
+    "Type",
+    HOSTILE,
+)
+
+
+def test_nothing_but_digits_gets_into_the_text(proved: Proved) -> None:
+    """What stands where numbers or names are said to be is refused, or its numerals are all there is."""
+    written, network = proved.proof.read_text(), (proved.net / "model.safetensors").read_bytes()
+    plain, read, refused = json.loads(written), 0, 0
+    cases = [plain | {key: [[name, name]] * 2} for key in ("letters", "states") for name in ODD_NAMES]
+    cases += [plain | {key: [name, name]} for key in ("letters", "states", "sha256") for name in ODD_NAMES]
+    cases += [plain | {"sha256": name} for name in (*ODD_NAMES, "0x12", " 12\n", "-5", "1_0", "\u0663", "")]
+    for field in ("claim", "order", "hints", "letters", "states", "sha256"):
+        for odd in ODD_NUMBERS:
+            for where in (odd, f"[{odd}]", f"[[3, {odd}], 1]"):
+                text = json.dumps(plain | {field: "HERE"}).replace('"HERE"', where)
+                try:
+                    cases.append(json.loads(text))
+                except (ValueError, RecursionError):  # as the script has it
+                    refused += 1
+    for case in cases:
+        try:
+            text = proof_text(case, network)
+        except (ValueError, TypeError, KeyError, RecursionError):
+            refused += 1
+            continue
+        read += 1
+        assert set(outside_of_the_fixed_text(text)) <= set("0123456789abcdef-[]; \n")
+    assert min(read, refused) > 50
 
 
 def test_the_script_needs_nothing_of_krohn(proved: Proved, coq: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.ground import Array
 from krohn.check.recurrent.boxes import Boxes
 from krohn.check.recurrent.stacks import DeltaStack, DiagonalStack, RankOneStack, StackCell
-from krohn.coq.counting_hints import ChannelHint, CountHint, Counting, Group, LayerHint, MatchHint
+from krohn.coq.counting_hints import BackHint, ChannelHint, CountHint, Counting, Group, LayerHint, MatchHint
 from krohn.coq.exploring import Exploration
 from krohn.coq.heads import GRID
 from krohn.coq.scanning import Scanning
@@ -135,6 +135,7 @@ def _layer(layer: LayerHint) -> Numbers:
         [*map(_head, layer.heads)],
         layer.steps,
         [*map(_sets, layer.sets)],
+        layer.rules,
         layer.places,
         [*map(_group, layer.groups)],
         layer.cut,
@@ -158,9 +159,11 @@ def _group(group: Group) -> Numbers:
     return [group.weights, group.modulus, group.stops, group.coarse, max(group.coarse, default=-1) + 1]
 
 
-def _head(head: CountHint | MatchHint) -> Numbers:
+def _head(head: CountHint | MatchHint | BackHint) -> Numbers:
     if isinstance(head, MatchHint):
-        return [1, [(copy.writers, _channels(copy.channels)) for copy in head.asks]]
+        return [1, head.first, [(copy.writers, _channels(copy.channels)) for copy in head.asks]]
+    if isinstance(head, BackHint):
+        return [2, head.distance, _channels(head.channels)]
     return [0, head.picks, _channels(head.channels)]
 
 

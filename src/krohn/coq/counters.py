@@ -1,4 +1,4 @@
-"""Hints for Coq on a Transformer whose heads count, copy or match; Coq checks every one of them.
+"""Hints for Coq on a Transformer whose heads count, copy, match or look back; Coq checks every one of them.
 
 A head computes a counter: each letter adds a step to it, or sets it. The MLP reduces counts to residues.
 Before each layer a letter has one of finitely many classes: at first the letter itself with the residue of
@@ -15,16 +15,27 @@ import numpy as np
 
 from krohn.automata.graph import explore
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.coq.counting_hints import ChannelHint, Counting, Group, LayerHint, MatchHint, Residues
+from krohn.coq.counting_hints import OWN, BackHint, CountHint, Counting, Group, LayerHint, MatchHint, Residues
 from krohn.coq.cuts import TOLERANCE, last_cut
-from krohn.coq.heads import GRID, MOST_COUNTS, Before, Counters, NoCounters, Places, Registers
+from krohn.coq.heads import (
+    GRID,
+    MOST_COUNTS,
+    SAME,
+    Before,
+    Counters,
+    NoCounters,
+    Places,
+    Registers,
+    alike,
+    counted,
+    distance_of,
+    writers_of,
+)
 from krohn.errors import Unsupported
 from krohn.network.forward import apply_mlp
-from krohn.network.transformer import Layer, Matrix, Transformer
+from krohn.network.transformer import Head, Layer, Matrix, Transformer
 
 MOST_PAIRS = 8_000
-SAME = 64
-"""Queries and keys that agree when multiplied by this and rounded are of one class."""
 MOST_PLACES = 64
 MOST_SHORT = 128
 """Up to this length, words may have a class for each place; `MOST_PAIRS` bounds how many are looked at."""
@@ -152,13 +163,20 @@ Added = Callable[[int, tuple[int, ...]], Matrix]
 def _layer(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
     """The hint for a layer, without the classes after it; and what its heads add.
 
-    Heads count if the query is the same for all classes and no letter has a higher score than position 0.
+    Fallback where all heads count and the MLP cannot be cut: as where heads differ.
     """
-    asks, queries = _classes(before, [head.query for head in layer.heads])
-    counts = bool(layer.heads) and all(len(rows) == 1 for rows in queries)
-    if counts and not any((before.scores(head) > 0).any() for head in layer.heads):
-        return _counting(layer, before)
-    return _matching(layer, before, asks)
+    if layer.heads and all(_counts(head, before) for head in layer.heads):
+        try:
+            return _counting(layer, before)
+        except Unsupported:
+            return _mixed(layer, before)
+    return _mixed(layer, before)
+
+
+def _counts(head: Head, before: Before) -> bool:
+    """Whether a head counts: all classes have one query, and no letter a higher score than position 0."""
+    one_query = alike(before, head.query) and distance_of(head, before) is None
+    return one_query and not (before.scores(head) > 0).any()
 
 
 def _counting(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
@@ -237,35 +255,62 @@ def _follow(
     return hint, np.stack([row for _, row in kept.values()]), places
 
 
-def _matching(layer: Layer, before: Before, asks: tuple[int, ...]) -> tuple[LayerHint, Added]:
-    """What a query finds depends on its class: each set of keys that some query looks for has a register for
-    each value of the head. The MLP is looked at for each class with each list of registers that words reach.
+def _mixed(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
+    """Heads of any kind. Each value of a head is a counter by itself: a count, or a register of copies.
+
+    Which keys a query finds depends on its class. The MLP is looked at for each class with each list of
+    residues that words reach.
     """
-    keys, key_rows = _classes(before, [head.key for head in layer.heads])
+    kinds = [
+        distance_of(head, before) or ("counts" if _counts(head, before) else "matches") for head in layer.heads
+    ]
+    matching = [head for head, kind in zip(layer.heads, kinds, strict=True) if kind == "matches"]
+    asks, _ = _classes(before, [head.query for head in matching])
+    keys, key_rows = _classes(before, [head.key for head in matching])
     # Queries of one class find the same keys, so one query of each class is looked at.
     one_of_each = [asks.index(ask) for ask in range(max(asks) + 1)]
-    registers, hints, constant = Registers(), [], np.zeros(before.stream.shape[1])
-    written: list[list[tuple[ChannelHint, Matrix]]] = [[] for _ in one_of_each]
-    for head, rows in zip(layer.heads, key_rows, strict=True):
-        of_place = (before.places - before.places[0]) @ head.key
-        values, first = before.stream @ head.value, before.places[0] @ head.value
-        scores = ((of_place[1:, None] + rows) @ query for query in before.stream[one_of_each] @ head.query)
-        copies = tuple(registers.copy(each, keys, values, first) for each in scores)
-        hints.append(MatchHint(copies))
-        constant = constant + first @ head.output
-        for into, copy in zip(written, copies, strict=True):
-            into += zip(copy.channels, head.output, strict=True)
+    registers = Registers(len(before.stream))
+    hints: list[CountHint | MatchHint | BackHint] = []
+    constant = np.zeros(before.stream.shape[1])
+    written: list[list[tuple[int, Matrix]]] = [[] for _ in one_of_each]
+    rows_of_keys = iter(key_rows)
+    for head, kind in zip(layer.heads, kinds, strict=True):
+        if kind == "counts":
+            picks, counts = counted(head, before)
+            channels = tuple(registers.count(value, len(before.places) - 1) for value in counts)
+            hints.append(CountHint(picks, channels))
+            for into in written:
+                into += [(c.counter, value.effect) for c, value in zip(channels, counts, strict=True)]
+            continue
+        values, base = before.stream @ head.value, before.places[0] @ head.value
+        constant = constant + base @ head.output
+        if isinstance(kind, int):
+            back = registers.back(kind, values - base)
+            hints.append(back)
+            copied = [back.channels] * len(written)
+        else:
+            of_place = (before.places - before.places[0]) @ head.key
+            scores = of_place[1:, None] + next(rows_of_keys)
+            found = [writers_of(scores @ query) for query in before.stream[one_of_each] @ head.query]
+            first = any(first for _, first in found)
+            match = MatchHint(
+                tuple(registers.copy(own, keys, values - base, first=first) for own, _ in found), first
+            )
+            hints.append(match)
+            copied = [copy.channels for copy in match.asks]
+        for into, channels in zip(written, copied, strict=True):
+            into += [(c.counter, c.unit / GRID * out) for c, out in zip(channels, head.output, strict=True)]
     spans = registers.spans
 
     def add(at: int, residues: tuple[int, ...]) -> Matrix:
         marks = [_count_in(span, r, len(span)) for span, r in zip(spans, residues, strict=True)]
-        units = (marks[c.counter] * (c.unit / GRID) * out for c, out in written[asks[at]])
-        return np.asarray(sum(units, constant))
+        return np.asarray(sum((marks[counter] * effect for counter, effect in written[asks[at]]), constant))
 
     hint = LayerHint(
         heads=tuple(hints),
-        steps=((0,) * len(keys),) * len(spans),
+        steps=tuple(registers.steps),
         sets=tuple(registers.sets),
+        rules=() if set(registers.rules) <= {OWN} else tuple(registers.rules),
         places=tuple(before.residues.tolist()),
         groups=tuple(Group((*(0,) * j, 1), len(span)) for j, span in enumerate(spans)),
         keys=keys,

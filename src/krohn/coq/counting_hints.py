@@ -1,4 +1,4 @@
-"""Hints about heads that count or match, in the form that Coq reads; `Counting.v` has the same records."""
+"""Hints about heads that count, match or look back, as Coq reads them; `Counting.v` has the same records."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class CountHint:
 
 @dataclass(frozen=True)
 class CopyHint:
-    """Of which classes of keys the latest is copied."""
+    """Of which classes of keys one is copied."""
 
     writers: tuple[bool, ...]
     channels: tuple[ChannelHint, ...]
@@ -29,9 +29,33 @@ class CopyHint:
 
 @dataclass(frozen=True)
 class MatchHint:
-    """What the head copies for each class of queries."""
+    """What the head copies for each class of queries: the latest of the keys, or the first."""
 
     asks: tuple[CopyHint, ...]
+    first: bool = False
+
+
+@dataclass(frozen=True)
+class BackHint:
+    """How far the head looks back, and what it copies from there."""
+
+    distance: int
+    channels: tuple[ChannelHint, ...]
+
+
+Rule = tuple[int, ...]
+OWN: Rule = (0,)
+"""The counter moves by its own steps."""
+
+
+def after(counter: int) -> Rule:
+    """It takes what that counter had a letter before."""
+    return (1, counter)
+
+
+def once(counter: int) -> Rule:
+    """It moves only while that counter is 0."""
+    return (2, counter)
 
 
 @dataclass(frozen=True)
@@ -58,6 +82,7 @@ class LayerHint:
     Attributes:
         steps: for each counter, what each class adds.
         sets: for each counter, what each class sets it to; none where it adds.
+        rules: for each counter, where not all move by their own steps; group i is then counter i.
         places: for each class, the residue of its position.
         groups: where heads count, the first is the class itself.
         cut, owner, channels: where heads count, as ``krohn.coq.cuts`` says.
@@ -66,7 +91,7 @@ class LayerHint:
         keys, asks: where heads match, for each class those of its key and of its query.
     """
 
-    heads: tuple[CountHint | MatchHint, ...]
+    heads: tuple[CountHint | MatchHint | BackHint, ...]
     steps: tuple[tuple[int, ...], ...]
     sets: tuple[tuple[int | None, ...], ...]
     places: tuple[int, ...]
@@ -78,16 +103,21 @@ class LayerHint:
     classes: int = 0
     keys: tuple[int, ...] = ()
     asks: tuple[int, ...] = ()
+    rules: tuple[Rule, ...] = ()
 
     def advance(self, residues: tuple[int, ...], at: int) -> tuple[int, ...]:
         """The residues after one more letter of a class."""
-        after = []
-        for residue, group in zip(residues, self.groups, strict=True):
+        rules = self.rules or (OWN,) * len(residues)
+        moved = []
+        for residue, group, (kind, *counter) in zip(residues, self.groups, rules, strict=True):
+            if kind == 1 or (kind == 2 and residues[counter[0]]):
+                moved.append(residues[counter[0]] if kind == 1 else residue)
+                continue
             own = [(w, self.steps[j][at], self.sets[j][at]) for j, w in enumerate(group.weights) if w]
             written = [w * value for w, _, value in own if value is not None]
             count = sum(written) if written else residue + sum(w * step for w, step, _ in own)
-            after.append(group.reduce(count))
-        return tuple(after)
+            moved.append(group.reduce(count))
+        return tuple(moved)
 
 
 Residues = tuple[tuple[int, ...], ...]

@@ -112,7 +112,7 @@ class StoredTransformer:
 
     Attributes:
         weights: the matrices, used only to compute hints.
-        scans: whether its heads look back; else they count or copy.
+        scans: whether all its heads look back.
     """
 
     automaton: Semiautomaton
@@ -140,11 +140,7 @@ class StoredTransformer:
         return self.weights.max_length
 
 
-COVERED = (
-    "the kernel's proofs cover Transformers for states in which all heads look back, or each counts letters, "
-    "copies the latest that was written or matches a key; in this one"
-)
-COUNTING = {"PrefixSum", "PlaceSum", "LatestWrite", "LatestMatch", "EndWrite"}
+COVERED = "the kernel's proofs cover compiled Transformers for states; in this one"
 SCANNING = {"LookBack"}
 
 
@@ -154,22 +150,9 @@ def stored_transformer(folder: Path) -> StoredTransformer:
     weights, automaton = network.transformer, network.automaton
     layers = () if network.program is None else network.program.layers
     kinds = {type(o).__name__ for layer in layers for o in layer.attention}
-    scans = kinds == SCANNING
-    others = sorted(kinds - COUNTING)
-    if not layers:
-        raise Unsupported(f"{COVERED} nothing says what heads do")
-    if others and not scans:
-        beside = sorted(kinds & COUNTING)
-        heads = (
-            f"{', '.join(others)} stands beside {', '.join(beside)}"
-            if beside
-            else f"heads are {', '.join(others)}"
-        )
-        raise Unsupported(f"{COVERED} {heads}")
+    scans = kinds == SCANNING and len(weights.padding) == 1
     if automaton.target != "state" or weights.readout.shape[1] != automaton.num_states:
         raise Unsupported(f"{COVERED} the logits are not those of states")
-    if scans and len(weights.padding) != 1:
-        raise Unsupported(f"{COVERED} heads look back over more padding than one position")
     whole = (folder / MODEL).read_bytes()
     if len(whole) > 4 * MOST_PARAMETERS:
         raise Unsupported(

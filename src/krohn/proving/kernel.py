@@ -3,7 +3,7 @@
 import json
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from math import nan
 from pathlib import Path
@@ -197,9 +197,11 @@ def _propose(network: Stored) -> _Proposed:
         found = explore(network)
         order = ANY if found.any_order else LEFT
         return _Proposed(recurrent_certificate(network, found), order, len(found.hints), found.right)
-    if network.scans:
-        scan = scan_hints(network)
-        return _Proposed(transformer_certificate(network, scan), ANY, len(scan.states), right=True)
+    # Fallback: heads that look back may also fill delay lines, which need no maps of points.
+    with suppress(NoCounters, LimitExceeded):
+        if network.scans:
+            scan = scan_hints(network)
+            return _Proposed(transformer_certificate(network, scan), ANY, len(scan.states), right=True)
     hints = counting(network.weights, network.automaton)
     return _Proposed(transformer_certificate(network, hints), ANY, len(hints.known), hints.right)
 

@@ -196,15 +196,93 @@ Proof.
   induction t as [|t IH]; cbn [latest]; intros H; [lia|]. destruct (wr (S t)) eqn:E; [lia|].
   destruct (Nat.eq_dec i (S t)) as [->|]; [exact E|]. apply IH. lia.
 Qed.
-Lemma counts_latest h cls j (wr : nat -> bool) t : (forall i, (1 <= i <= t)%nat -> if wr i then
-  set_of h j (cls i) <> None else set_of h j (cls i) = None /\ step_of h j (cls i) = 0) ->
+Lemma counts_latest h cls j (wr : nat -> bool) t : is_own h j = true ->
+  (forall i, (1 <= i <= t)%nat -> if wr i then set_of h j (cls i) <> None
+    else set_of h j (cls i) = None /\ step_of h j (cls i) = 0) ->
   counts h cls t j = match latest wr t with O => 0 | S _ => match set_of h j (cls (latest wr t))
     with Some v => v | None => 0 end end.
 Proof.
-  induction t as [|t IH]; intros H; cbn [counts latest]; [reflexivity|].
-  pose proof (H (S t) ltac:(lia)) as H0. unfold moved. destruct (wr (S t)).
+  intros HO. induction t as [|t IH]; intros H; [reflexivity|]. rewrite own_next by exact HO.
+  cbn [latest]. pose proof (H (S t) ltac:(lia)) as H0. unfold own_moved. destruct (wr (S t)).
   - destruct (set_of h j (cls (S t))); [reflexivity|congruence].
   - destruct H0 as [-> ->]. rewrite IH by (intros; apply H; lia). lia.
+Qed.
+(* ---------- the first position that writes; 0 if none does ---------- *)
+Fixpoint first_of (wr : nat -> bool) (t : nat) : nat := match t with O => O | S i =>
+  match first_of wr i with O => if wr t then t else O | k => k end end.
+Lemma first_le wr t : (first_of wr t <= t)%nat.
+Proof. induction t; cbn [first_of]; [lia|]. destruct (first_of wr t); [destruct (wr (S t))|];
+  lia. Qed.
+Lemma first_writes wr t : first_of wr t = O \/ wr (first_of wr t) = true.
+Proof.
+  induction t as [|t IH]; cbn [first_of]; [now left|].
+  destruct (first_of wr t); [destruct (wr (S t)) eqn:E; [now right|now left]|].
+  destruct IH as [IH|IH]; [discriminate|now right].
+Qed.
+Lemma before_first wr t i : (1 <= i <= t)%nat -> wr i = true ->
+  (1 <= first_of wr t <= i)%nat.
+Proof.
+  induction t as [|t IH]; cbn [first_of]; intros H W; [lia|].
+  destruct (Nat.eq_dec i (S t)) as [->|N].
+  - pose proof (first_le wr t). destruct (first_of wr t); [rewrite W|]; lia.
+  - specialize (IH ltac:(lia) W). destruct (first_of wr t); lia.
+Qed.
+(* a counter that moves only while another is 0, which each class that writes sets *)
+Lemma counts_first h cls j g (wr : nat -> bool) t : rule_said h j = Once g -> is_own h g = true ->
+  (forall i, (1 <= i <= t)%nat -> if wr i
+    then set_of h j (cls i) <> None /\ exists v, set_of h g (cls i) = Some v /\ v <> 0
+    else (set_of h j (cls i) = None /\ step_of h j (cls i) = 0) /\
+         set_of h g (cls i) = None /\ step_of h g (cls i) = 0) ->
+  (counts h cls t g = 0 <-> first_of wr t = O) /\
+  counts h cls t j = match first_of wr t with O => 0 | S _ =>
+    match set_of h j (cls (first_of wr t)) with Some v => v | None => 0 end end.
+Proof.
+  intros HR HG. induction t as [|t IH]; intros H; [now cbn [counts first_of]|].
+  destruct (IH ltac:(intros; apply H; lia)) as [I1 I2]. pose proof (H (S t) ltac:(lia)) as H0.
+  rewrite own_next by exact HG.
+  assert (EJ : counts h cls (S t) j = if counts h cls t g =? 0
+    then own_moved h j (cls (S t)) (counts h cls t j) else counts h cls t j)
+    by (cbn [counts]; unfold moved, rule_of; now rewrite HR).
+  rewrite EJ. cbn [first_of].
+  destruct (first_of wr t) as [|k] eqn:EF.
+  - rewrite (proj2 I1 eq_refl). cbn [Z.eqb]. rewrite I2. unfold own_moved.
+    destruct (wr (S t)).
+    + destruct H0 as [N [v [-> V]]]. split; [split; [contradiction|discriminate]|].
+      destruct (set_of h j (cls (S t))); [reflexivity|congruence].
+    + destruct H0 as [[-> ->] [-> ->]]. split; [split; reflexivity|reflexivity].
+  - assert (NZ : counts h cls t g <> 0) by (intros E; apply I1 in E; discriminate).
+    apply Z.eqb_neq in NZ as NB. rewrite NB. split; [|exact I2].
+    split; [|discriminate]. unfold own_moved. destruct (wr (S t)).
+    + destruct H0 as [_ [v [-> V]]]. intros; contradiction.
+    + destruct H0 as [_ [-> ->]]. intros; lia.
+Qed.
+(* the latest position that writes, or the first *)
+Definition found_at (first : bool) : (nat -> bool) -> nat -> nat :=
+  if first then first_of else latest.
+Lemma found_le first wr t : (found_at first wr t <= t)%nat.
+Proof. destruct first; [apply first_le|apply latest_le]. Qed.
+Lemma found_writes first wr t : found_at first wr t = O \/ wr (found_at first wr t) = true.
+Proof. destruct first; [apply first_writes|apply latest_writes]. Qed.
+(* ---------- delay lines: what a counter had d letters before ---------- *)
+Fixpoint delayed (h : layer_hint) (d j : nat) : bool := match d with
+  | O => is_own h j
+  | S d => match rule_of h j with After i => delayed h d i | _ => false end end.
+Lemma counts_delayed h cls d : forall j t, delayed h d j = true ->
+  (forall i, (1 <= i <= t)%nat -> set_of h j (cls i) <> None) ->
+  counts h cls t j = match (t - d)%nat with O => 0 | S _ => match set_of h j (cls (t - d)%nat)
+    with Some v => v | None => 0 end end.
+Proof.
+  induction d as [|d IH]; intros j [|t] HD HS; cbn [delayed] in HD; try reflexivity.
+  - rewrite own_next by exact HD. cbn [Nat.sub]. unfold own_moved.
+    specialize (HS (S t) ltac:(lia)). destruct (set_of h j (cls (S t))); [reflexivity|congruence].
+  - destruct (rule_of h j) as [|i|i] eqn:E; try discriminate. cbn [counts]. unfold moved.
+    rewrite E. cbn [Nat.sub].
+    assert (R : forall k, set_of h j k = set_of h i k).
+    { intros k. unfold rule_of in E. destruct (rule_said h j) as [|i'|i']; try discriminate.
+      destruct (same_rows h i' j) eqn:ES; [|discriminate]. injection E as ->.
+      unfold same_rows in ES. apply andb_prop in ES as [_ ES]. unfold set_of.
+      destruct (list_eq_dec maybe_eq _ _) as [->|]; [reflexivity|discriminate]. }
+    rewrite (IH i t HD) by (intros a Ha; rewrite <- R; apply HS; lia). now rewrite R.
 Qed.
 
 Section Layer.
@@ -316,6 +394,80 @@ Proof.
     specialize (B2 Hl). apply IZR_le in B2. eapply Rle_trans; [exact B2|apply CL].
   - exists noni. split; [exact Ci|]. apply IZR_le in B1. eapply Rle_trans; [exact B1|apply CL].
 Qed.
+(* The first position that writes has the largest score, if those of positions that write fall;
+   position 0, whose score lies in e0, is between them and all others. *)
+Definition top_after (ends : list (Z * Z * Z)) : Z :=
+  fold_right (fun e m => Z.max (snd (fst e)) m) (- (8 * far)) ends.
+Definition most_other (ends : list (Z * Z * Z)) : Z :=
+  fold_right (fun e m => Z.max (snd e) m) (- (8 * far)) ends.
+Fixpoint falls (ends : list (Z * Z * Z)) : list Z := match ends with [] => []
+  | e :: ends => (fst (fst e) - top_after ends) :: falls ends end.
+Definition first_margin (e0 : box) (ends : list (Z * Z * Z)) : Z :=
+  fold_right Z.min (64 * grid) ((fst e0 - most_other ends) ::
+    map (fun e => fst (fst e) - snd e0) ends ++ falls ends).
+Lemma least_of l m z : In z l -> fold_right Z.min m l <= z.
+Proof. induction l as [|a l IH]; intros []; cbn [fold_right]; [lia|]. specialize (IH H). lia. Qed.
+Lemma greatest_of {A} (f : A -> Z) l m a : In a l ->
+  f a <= fold_right (fun e m => Z.max (f e) m) m l.
+Proof. induction l as [|b l IH]; intros []; cbn [fold_right]; [subst; lia|]. specialize (IH H).
+lia. Qed.
+Lemma falls_sound ends : forall i j, (i < j < length ends)%nat ->
+  nth i (falls ends) 0 + snd (fst (end_at j ends)) <= fst (fst (end_at i ends)) /\
+  In (nth i (falls ends) 0) (falls ends).
+Proof.
+  induction ends as [|e ends IH]; intros [|i] [|j] H; cbn [length] in H; try lia;
+    cbn [falls nth].
+  - split; [|now left]. pose proof (greatest_of (fun e : Z * Z * Z => snd (fst e)) ends
+      (- (8 * far)) (end_at j ends) ltac:(apply nth_In; lia)) as G. cbv beta in G.
+    unfold top_after. lia.
+  - destruct (IH i j ltac:(lia)) as [A B]. split; [exact A|now right].
+Qed.
+Lemma first_leads e0 ends (wr : nat -> bool) (s : nat -> f32) t : 0 < first_margin e0 ends ->
+  (t <= length ends)%nat -> inb e0 (s O) -> (forall i, (1 <= i <= t)%nat ->
+    lies_between (wr i) (end_at (i - 1) ends) (s i)) ->
+  forall i, (i <= t)%nat -> i <> first_of wr t -> exists z, (at40 (B2R (s i)) <= IZR z)%R /\
+    (IZR (z + first_margin e0 ends) <= at40 (B2R (s (first_of wr t))))%R.
+Proof.
+  intros HM Ht [_ [S0a S0b]] SC i Hi N. set (M := first_margin e0 ends) in *.
+  assert (E0 : fst e0 <= snd e0) by (apply le_IZR; lra).
+  pose proof (first_le wr t) as LL. pose proof (first_writes wr t) as LW.
+  pose proof (before_first wr t) as BF. set (L := first_of wr t) in *.
+  assert (M1 : M + most_other ends <= fst e0).
+  { assert (I : M <= fst e0 - most_other ends) by (apply least_of; now left). lia. }
+  assert (OTHER : (1 <= i)%nat -> wr i = false -> snd (end_at (i - 1) ends) <= most_other ends).
+  { intros H1 _. apply (greatest_of (fun e : Z * Z * Z => snd e)), nth_In. lia. }
+  destruct (Nat.eq_dec L 0) as [Z0|NZ].
+  - rewrite Z0 in *. destruct i as [|i]; [congruence|].
+    assert (W : wr (S i) = false).
+    { destruct (wr (S i)) eqn:W; [|reflexivity]. specialize (BF (S i) ltac:(lia) W). lia. }
+    specialize (SC (S i) ltac:(lia)). rewrite W in SC. specialize (OTHER ltac:(lia) W).
+    unfold lies_between in SC. destruct (end_at (S i - 1) ends) as [[bot top] non].
+    cbn [snd] in OTHER. exists non. split; [exact SC|].
+    assert (K : non + M <= fst e0) by lia. apply IZR_le in K. eapply Rle_trans; [exact K|exact S0a].
+  - destruct LW as [|LW]; [contradiction|].
+    pose proof (SC L ltac:(lia)) as CL. rewrite LW in CL.
+    assert (ML : M + snd e0 <= fst (fst (end_at (L - 1) ends))).
+    { assert (I : M <= fst (fst (end_at (L - 1) ends)) - snd e0); [|lia].
+      apply least_of. right. apply in_or_app. left.
+      apply (in_map (fun e : Z * Z * Z => fst (fst e) - snd e0)), nth_In. lia. }
+    assert (DONE : forall z, (at40 (B2R (s i)) <= IZR z)%R ->
+      z + M <= fst (fst (end_at (L - 1) ends)) -> exists z, (at40 (B2R (s i)) <= IZR z)%R /\
+      (IZR (z + M) <= at40 (B2R (s L)))%R).
+    { intros z Hz K. exists z. split; [exact Hz|]. apply IZR_le in K.
+      eapply Rle_trans; [exact K|]. unfold lies_between in CL.
+      destruct (end_at (L - 1) ends) as [[bot top] non]. apply CL. }
+    destruct i as [|i]; [apply (DONE (snd e0)); [exact S0b|lia]|].
+    specialize (SC (S i) ltac:(lia)). destruct (wr (S i)) eqn:W.
+    + specialize (BF (S i) ltac:(lia) W).
+      destruct (falls_sound ends (L - 1) (S i - 1) ltac:(lia)) as [F1 F2].
+      assert (I : M <= nth (L - 1) (falls ends) 0).
+      { apply least_of. right. apply in_or_app. now right. }
+      unfold lies_between in SC. destruct (end_at (S i - 1) ends) as [[bot top] non].
+      cbn [fst snd] in F1. apply (DONE top); [apply SC|]. lia.
+    + specialize (OTHER ltac:(lia) eq_refl). unfold lies_between in SC.
+      destruct (end_at (S i - 1) ends) as [[bot top] non]. cbn [snd] in OTHER.
+      apply (DONE non); [exact SC|lia].
+Qed.
 (* the counter is set by the classes that write, to marks: value = that of the padding + unit *
    mark, give or take *)
 Definition base_of (v0 : list box) (c : nat) : Z :=
@@ -341,41 +493,31 @@ Definition copied_form (w : box) (f : Z) (v0 : list box) (vx : list (list box)) 
     Some (copy_form (Number ch) (UnitOf ch) (base_of v0 c) (copy_off T e f V (copy_slack v0 vx c
       ch) + rounding (Z.of_nat (S T)) (copy_size T e f V)))
   else None.
-Definition copied_out (bh : bhead) (hh : copy_hint) (M : Z) (wr : nat -> bool) (v0 : list box)
-  (vx : list (list box)) : option (list form) :=
-  match copy_shares T M with None => None | Some (w, f) =>
-  if (0 <? M) && forallb (fun c => copied_fits wr v0 vx c (nth c (Copied hh) no_channel))
-       (seq 0 (length (BV bh)))
-  then match mapM (fun c => copied_form w f v0 vx c (nth c (Copied hh) no_channel))
+(* what the head adds to the stream, if it copies these values *)
+Definition copied_forms (bh : bhead) (w : box) (f : Z) (v0 : list box) (vx : list (list box))
+  (chs : list channel) : option (list form) :=
+  match mapM (fun c => copied_form w f v0 vx c (nth c chs no_channel))
          (seq 0 (length (BV bh))) with
-       | Some ys => mapM (fun C => form_sum span (combine ys C)) (BC bh) | None => None end
-  else None end.
-Lemma copied_out_sound ex n t bh th hh M wr v0 vx Fs cls (v : stream) s w y z : is_exp ex ->
-  (t < n <= S T)%nat -> inh bh th -> copied_out bh hh M wr v0 vx = Some Fs ->
-  length vx = length X -> inv v0 (v O) ->
+  | Some ys => mapM (fun C => form_sum span (combine ys C)) (BC bh) | None => None end.
+Lemma copied_forms_sound n t L bh th w1 f1 v0 vx chs Fs cls (v : stream) (w : nat -> f32) y z :
+  (t < n <= S T)%nat -> (L <= t)%nat -> inh bh th ->
+  copied_forms bh w1 f1 v0 vx chs = Some Fs -> length vx = length X -> inv v0 (v O) ->
   (forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) vx []) (v i)) ->
-  (forall i, (i <= t)%nat -> inb (- far, far) (s i)) ->
-  (forall i, (i <= t)%nat -> i <> latest (fun i => wr (cls i)) t ->
-    exists a, (at40 (B2R (s i)) <= IZR a)%R /\
-    (IZR (a + M) <= at40 (B2R (s (latest (fun i => wr (cls i)) t))))%R) ->
-  softmax ex n t s w ->
+  (forall c, (c < length (BV bh))%nat -> let ch := nth c chs no_channel in
+    (Rabs (at40 (B2R (at_channel c (v L))) - IZR (base_of v0 c + UnitOf ch *
+      counts h cls t (Number ch))) <= IZR (copy_slack v0 vx c ch))%R) ->
+  inb w1 (w L) -> (forall i, i <> L -> is_finite (w i) = true /\
+    (Rabs (at40 (B2R (w i))) <= IZR f1)%R) ->
   each_sum (fun c => map (fun i => (w i, at_channel c (v i))) (seq 0 n)) (seq 0 (length (WV th))) y
   -> times y (WC th) z -> infs Fs (counts h cls t) z.
 Proof.
-  intros HX Hn [_ [_ [IV IC]]] HP LV V0 VL SB HS Hw Hy HC. unfold copied_out in HP.
-  destruct (copy_shares T M) as [[w1 f1]|] eqn:EW; [|discriminate].
-  destruct andb eqn:A; [|discriminate]. apply andb_prop in A as [A3 A5]. apply Z.ltb_lt in A3.
-  rewrite forallb_forall in A5.
+  intros Hn LL [_ [_ [IV IC]]] HP LV V0 VL VG W1 WO Hy HC. unfold copied_forms in HP.
   destruct (mapM _ (seq 0 (length (BV bh)))) as [yf|] eqn:EY; [|discriminate].
-  set (wri := fun i => wr (cls i)) in *. set (L := latest wri t) in *.
-  pose proof (latest_le wri t) as LL. fold L in LL.
-  destruct (copy_shares_sound ex T n t L M s w w1 f1 HX A3 ltac:(lia) ltac:(lia) EW SB
-    HS Hw) as [W1 WO].
   assert (IY : infs yf (counts h cls t) y).
   { assert (LB : length (BV bh) = length (WV th)) by apply (Forall2_len _ _ _ IV).
-    rewrite LB in EY, A5. apply mapM_some in EY. unfold each_sum in Hy. unfold infs.
+    rewrite LB in EY, VG. apply mapM_some in EY. unfold each_sum in Hy. unfold infs.
     assert (G : forall l yb y, (forall c, In c l -> In c (seq 0 (length (WV th)))) ->
-       Forall2 (fun F c => copied_form w1 f1 v0 vx c (nth c (Copied hh) no_channel) = Some F) yb l
+       Forall2 (fun F c => copied_form w1 f1 v0 vx c (nth c chs no_channel) = Some F) yb l
          ->
        Forall2 (fun c r => sums (map (fun i => (w i, at_channel c (v i))) (seq 0 n)) r) l y ->
          Forall2 (fun F r => inf F (counts h cls t) r) yb y).
@@ -383,36 +525,16 @@ Proof.
     intros l. induction l as [|c l IH]; intros yb' y' HI H1 H2; inversion H1 as [|F c' yb'' l' EF
       H1']; subst; inversion H2 as [|c'' r l'' y'' SS H2']; subst; constructor.
     2: { eapply IH; eauto. intros; apply HI; now right. }
-    specialize (A5 c ltac:(apply HI; now left)). clear IH H1 H2 H1' H2' HI.
-    set (ch := nth c (Copied hh) no_channel) in *.
-    unfold copied_fits in A5. cbv zeta in A5. set (base := base_of v0 c) in *.
+    assert (IC0 := HI c (or_introl eq_refl)). apply in_seq in IC0.
+    specialize (VG c ltac:(lia)). cbv zeta in VG. clear IH H1 H2 H1' H2' HI IC0.
+    set (ch := nth c chs no_channel) in *. set (base := base_of v0 c) in *.
     set (dl := copy_slack v0 vx c ch) in *.
-    apply andb_prop in A5 as [B0 BX]. rewrite forallb_forall in BX.
     unfold copied_form in EF. cbv zeta in EF. fold base dl in EF.
     set (e := Z.max (snd w1 - grid) (grid - fst w1)) in *. set (V := Z.max (size_of_box (nth c v0
       zero_box)) (largest c vx)) in *.
     destruct ((0 <=? e) && (0 <=? f1) && has_bound (Z.of_nat (S T)) (copy_size T e f1 V)) eqn:CC;
       [|discriminate]. apply some_inj in EF. subst F.
     apply andb_prop in CC as [CC HBd]. apply andb_prop in CC as [e_ f_]. apply Z.leb_le in e_, f_.
-    assert (CF : forall i, (1 <= i <= t)%nat -> if wri i then set_of h (Number ch) (cls i) <> None
-      else set_of h (Number ch) (cls i) = None /\ step_of h (Number ch) (cls i) = 0).
-    { intros i Hi. destruct (VL i ltac:(lia)) as [C1 _].
-      specialize (BX (cls i) ltac:(apply in_seq; lia)). unfold wri.
-      destruct (set_of h (Number ch) (cls i)).
-      - apply andb_prop in BX as [-> _]. discriminate.
-      - apply andb_prop in BX as [Bw Bs]. apply negb_true_iff in Bw. rewrite Bw.
-        split; [reflexivity|now apply Z.eqb_eq]. }
-    assert (VG : (Rabs (at40 (B2R (at_channel c (v L))) - IZR (base + UnitOf ch * counts h cls t
-      (Number ch))) <= IZR dl)%R).
-    { rewrite (counts_latest h cls (Number ch) wri t CF). fold L.
-      pose proof (latest_writes wri t) as LW. fold L in LW. destruct (Nat.eq_dec L 0) as [E0|N0].
-      - rewrite E0. rewrite Z.mul_0_r, Z.add_0_r. eapply near; [exact B0|apply inv_at; exact V0].
-      - destruct LW as [|LW]; [contradiction|]. destruct (VL L ltac:(lia)) as [C1 IL].
-        specialize (BX (cls L) ltac:(apply in_seq; lia)). pose proof (CF L ltac:(lia)) as CL.
-        rewrite LW in CL.
-        destruct L as [|L']; [contradiction|]. destruct (set_of h (Number ch) (cls (S L'))) as
-          [mk|]; [|congruence]. apply andb_prop in BX as [_ BX].
-        eapply near; [exact BX|apply inv_at; exact IL]. }
     apply copy_form_sound with (n := counts h cls t); [|];
     destruct (copy_sound T n L e f1 V dl (base + UnitOf ch * counts h cls t (Number
       ch)) w (fun i => at_channel c (v i)) r ltac:(lia) e_ f_) as [Fy Ey]; try assumption.
@@ -429,5 +551,119 @@ Proof.
     all: assert (LG : size_of_box (nth c (nth (cls (S i)) vx []) zero_box) <= largest c vx) by
       (apply largest_sound, nth_In; lia); unfold V; lia. }
   eapply (out_sound T h); [|exact IY|exact IC|exact HP|exact HC]. lia.
+Qed.
+(* a value that is copied lies where its counter says *)
+Lemma copied_value wr v0 vx c ch cls (v : stream) L count : copied_fits wr v0 vx c ch = true ->
+  inv v0 (v O) -> ((1 <= L)%nat -> (cls L < length X)%nat /\ inv (nth (cls L) vx []) (v L)) ->
+  (L = O \/ wr (cls L) = true) ->
+  count = match L with O => 0 | S _ => match set_of h (Number ch) (cls L) with Some v => v
+    | None => 0 end end ->
+  (Rabs (at40 (B2R (at_channel c (v L))) - IZR (base_of v0 c + UnitOf ch * count)) <=
+    IZR (copy_slack v0 vx c ch))%R.
+Proof.
+  intros A5 V0 VL LW ->. unfold copied_fits in A5. cbv zeta in A5.
+  apply andb_prop in A5 as [B0 BX]. rewrite forallb_forall in BX. destruct L as [|L].
+  - rewrite Z.mul_0_r, Z.add_0_r. eapply near; [exact B0|now apply inv_at].
+  - destruct LW as [|LW]; [discriminate|]. destruct (VL ltac:(lia)) as [C1 IL].
+    specialize (BX (cls (S L)) ltac:(apply in_seq; lia)).
+    destruct (set_of h (Number ch) (cls (S L))) as [mk|].
+    + apply andb_prop in BX as [_ BX]. eapply near; [exact BX|now apply inv_at].
+    + rewrite LW in BX. discriminate.
+Qed.
+(* the counter of a value says what the latest, or the first, writer has *)
+Definition way_fits (first : bool) (wr : nat -> bool) (j : nat) : bool :=
+  if first then match rule_said h j with
+    | Once g => is_own h g && forallb (fun k => match set_of h g k with
+      | Some v => wr k && negb (v =? 0) | None => negb (wr k) && (step_of h g k =? 0) end)
+      (seq 0 (length X))
+    | _ => false end
+  else is_own h j.
+Lemma counts_found first wr v0 vx c ch cls t : way_fits first wr (Number ch) = true ->
+  copied_fits wr v0 vx c ch = true -> (forall i, (1 <= i <= t)%nat -> (cls i < length X)%nat) ->
+  let L := found_at first (fun i => wr (cls i)) t in counts h cls t (Number ch) =
+  match L with O => 0 | S _ => match set_of h (Number ch) (cls L) with Some v => v | None => 0 end
+  end.
+Proof.
+  intros HW HC HX L. unfold copied_fits in HC. cbv zeta in HC. apply andb_prop in HC as [_ HC].
+  rewrite forallb_forall in HC.
+  assert (CF : forall i, (1 <= i <= t)%nat -> if wr (cls i)
+    then set_of h (Number ch) (cls i) <> None
+    else set_of h (Number ch) (cls i) = None /\ step_of h (Number ch) (cls i) = 0).
+  { intros i Hi. specialize (HC (cls i) ltac:(apply in_seq; specialize (HX i Hi); lia)).
+    destruct (set_of h (Number ch) (cls i)).
+    - apply andb_prop in HC as [-> _]. discriminate.
+    - apply andb_prop in HC as [Bw Bs]. apply negb_true_iff in Bw. rewrite Bw.
+      split; [reflexivity|now apply Z.eqb_eq]. }
+  unfold L, way_fits, found_at in *. destruct first.
+  - destruct (rule_said h (Number ch)) as [| |g] eqn:ER; try discriminate.
+    apply andb_prop in HW as [HG HW]. rewrite forallb_forall in HW.
+    apply (counts_first h cls (Number ch) g (fun i => wr (cls i)) t ER HG).
+    intros i Hi. specialize (CF i Hi). specialize (HW (cls i) ltac:(apply in_seq;
+      specialize (HX i Hi); lia)).
+    destruct (set_of h g (cls i)) as [v|] eqn:EG; apply andb_prop in HW as [W1 W2].
+    + rewrite W1 in *. split; [exact CF|]. exists v. split; [reflexivity|].
+      now apply negb_true_iff, Z.eqb_neq in W2.
+    + apply negb_true_iff in W1. rewrite W1 in *. split; [exact CF|]. split; [reflexivity|].
+      now apply Z.eqb_eq.
+  - now apply (counts_latest h cls (Number ch) (fun i => wr (cls i)) t HW).
+Qed.
+Definition copied_out (first : bool) (bh : bhead) (hh : copy_hint) (M : Z) (wr : nat -> bool)
+  (v0 : list box) (vx : list (list box)) : option (list form) :=
+  match copy_shares T M with None => None | Some (w, f) =>
+  if (0 <? M) && forallb (fun c => let ch := nth c (Copied hh) no_channel in
+       way_fits first wr (Number ch) && copied_fits wr v0 vx c ch) (seq 0 (length (BV bh)))
+  then copied_forms bh w f v0 vx (Copied hh) else None end.
+Lemma copied_out_sound first ex n t bh th hh M wr v0 vx Fs cls (v : stream) s w y z : is_exp ex ->
+  (t < n <= S T)%nat -> inh bh th -> copied_out first bh hh M wr v0 vx = Some Fs ->
+  length vx = length X -> inv v0 (v O) ->
+  (forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) vx []) (v i)) ->
+  (forall i, (i <= t)%nat -> inb (- far, far) (s i)) ->
+  (forall i, (i <= t)%nat -> i <> found_at first (fun i => wr (cls i)) t ->
+    exists a, (at40 (B2R (s i)) <= IZR a)%R /\
+    (IZR (a + M) <= at40 (B2R (s (found_at first (fun i => wr (cls i)) t))))%R) ->
+  softmax ex n t s w ->
+  each_sum (fun c => map (fun i => (w i, at_channel c (v i))) (seq 0 n)) (seq 0 (length (WV th))) y
+  -> times y (WC th) z -> infs Fs (counts h cls t) z.
+Proof.
+  intros HX Hn IH HP LV V0 VL SB HS Hw Hy HC. unfold copied_out in HP.
+  destruct (copy_shares T M) as [[w1 f1]|] eqn:EW; [|discriminate].
+  destruct andb eqn:A; [|discriminate]. apply andb_prop in A as [A3 A5]. apply Z.ltb_lt in A3.
+  rewrite forallb_forall in A5. set (wri := fun i => wr (cls i)) in *.
+  set (L := found_at first wri t) in *.
+  pose proof (found_le first wri t) as LL. fold L in LL.
+  destruct (copy_shares_sound ex T n t L M s w w1 f1 HX A3 ltac:(lia) ltac:(lia) EW SB
+    HS Hw) as [W1 WO].
+  eapply copied_forms_sound; eauto. intros c Hc ch.
+  specialize (A5 c ltac:(apply in_seq; lia)). cbv zeta in A5. fold ch in A5.
+  apply andb_prop in A5 as [A5 A6].
+  eapply (copied_value wr); [exact A6|exact V0|intros; apply VL; lia| |].
+  - apply (found_writes first wri t).
+  - apply (counts_found first wr v0 vx c ch cls t A5 A6). intros i Hi. apply VL. lia.
+Qed.
+(* the same for the position a fixed distance back *)
+Definition back_out (d : nat) (bh : bhead) (w : box) (f : Z) (chs : list channel) (v0 : list box)
+  (vx : list (list box)) : option (list form) :=
+  if forallb (fun c => let ch := nth c chs no_channel in
+       delayed h d (Number ch) && copied_fits (fun _ => true) v0 vx c ch) (seq 0 (length (BV bh)))
+  then copied_forms bh w f v0 vx chs else None.
+Lemma back_out_sound d n t bh th w1 f1 chs v0 vx Fs cls (v : stream) (w : nat -> f32) y z :
+  (t < n <= S T)%nat -> inh bh th -> back_out d bh w1 f1 chs v0 vx = Some Fs ->
+  length vx = length X -> inv v0 (v O) ->
+  (forall i, (1 <= i < n)%nat -> (cls i < length X)%nat /\ inv (nth (cls i) vx []) (v i)) ->
+  inb w1 (w (t - d)%nat) -> (forall i, i <> (t - d)%nat -> is_finite (w i) = true /\
+    (Rabs (at40 (B2R (w i))) <= IZR f1)%R) ->
+  each_sum (fun c => map (fun i => (w i, at_channel c (v i))) (seq 0 n)) (seq 0 (length (WV th))) y
+  -> times y (WC th) z -> infs Fs (counts h cls t) z.
+Proof.
+  intros Hn IH HP LV V0 VL W1 WO Hy HC. unfold back_out in HP.
+  destruct forallb eqn:A; [|discriminate]. rewrite forallb_forall in A.
+  eapply (copied_forms_sound n t (t - d)); eauto; [lia|]. intros c Hc ch.
+  specialize (A c ltac:(apply in_seq; lia)). cbv zeta in A. fold ch in A.
+  apply andb_prop in A as [A1 A2].
+  eapply (copied_value (fun _ => true)); [exact A2|exact V0|intros; apply VL; lia|now right|].
+  apply (counts_delayed h cls d (Number ch) t A1). intros i Hi. unfold copied_fits in A2.
+  cbv zeta in A2. apply andb_prop in A2 as [_ A2]. rewrite forallb_forall in A2.
+  specialize (A2 (cls i) ltac:(apply in_seq; destruct (VL i ltac:(lia)); lia)).
+  destruct (set_of h (Number ch) (cls i)); discriminate.
 Qed.
 End Layer.

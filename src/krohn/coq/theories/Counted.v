@@ -407,7 +407,7 @@ Definition begin_with (p T : nat) (tr : transformer) : option (list (list box) *
       | Some p0, Some rows =>
           let L := length toks in let P := p0 :: map hull_of rows in
           let X := map (fun k => hull_of (map (fun t => nth (k mod L) (nth t rows []) []) (match
-            filter (fun t => S t mod p =? k / L)%nat (seq 0 T) with [] => seq 0 T | ts =>
+            filter (fun t => S t mod p =? k / L)%nat (seq 0 T) with [] => [(T - 1)%nat] | ts =>
             ts end))) (seq 0 (L * p)) in
           if (length pads =? 1)%nat && (length pls =? S T)%nat && (0 <? p)%nat &&
              forallb (fun t => forallb (fun a => let e := nth a (nth t rows []) [] in
@@ -499,8 +499,6 @@ Proof.
 Qed.
 
 (* ---------- along the automaton ---------- *)
-Definition advanced (h : layer_hint) (rs : list Z) (k : nat) : list Z := map (fun q =>
-  reduced (snd q) (moved_in h (snd q) k (fst q))) (combine rs (Groups h)).
 Fixpoint advance (hs : list layer_hint) (rho : list (list Z)) (k : nat) : list (list Z) * nat :=
   match hs, rho with
   | h :: hs, r :: rho => let r' := advanced h r k in let '(rho', kf) := advance hs rho (next_class
@@ -509,16 +507,6 @@ Fixpoint advance (hs : list layer_hint) (rho : list (list Z)) (k : nat) : list (
   end.
 Fixpoint all_res (hs : list layer_hint) (cls : nat -> nat) (t : nat) : list (list Z) :=
   match hs with [] => [] | h :: hs => residues h cls t :: all_res hs (next_classes h cls) t end.
-Lemma advanced_is h cls t : rises h = true -> advanced h (residues h cls t) (cls (S t)) = residues
-  h cls (S t).
-Proof.
-  intros H. assert (G : forall g, In g (Groups h) -> reduced g (moved_in h g (cls (S t)) (reduced
-    g (counted h cls g t))) = reduced g (counted h cls g (S t))).
-  { intros g I. rewrite reduced_step by assumption. rewrite counted_next; [reflexivity|].
-    apply (rises_at h g H I). }
-  unfold advanced, residues. induction (Groups h) as [|g gs IH]; cbn [map combine fst snd];
-    [reflexivity|]. rewrite G by now left. rewrite IH; auto. intros; apply G; now right.
-Qed.
 Lemma advance_is hs : forallb rises hs = true -> forall cls t, advance hs (all_res hs cls t) (cls
   (S t)) = (all_res hs cls (S t), final_class hs cls (S t)).
 Proof.

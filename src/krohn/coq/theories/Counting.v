@@ -188,8 +188,13 @@ Record head_hint := { Picks : list bool; Channels : list channel }.
 (* Writers: the classes of keys of which the head copies the latest *)
 Record copy_hint := { Writers : list bool; Copied : list channel }.
 Definition no_copy : copy_hint := {| Writers := []; Copied := [] |}.
-(* Matches: what the head copies for each class of queries *)
-Inductive any_hint := Counts (c : head_hint) | Matches (cs : list copy_hint).
+(* Matches: what the head copies for each class of queries, the latest or the first of its keys.
+   LookBack: how far, and what it copies from there. *)
+Inductive any_hint := Counts (c : head_hint) | Matches (first : bool) (cs : list copy_hint)
+  | LookBack (distance : nat) (cs : list channel).
+(* a counter that moves by its own steps; that takes what another had a letter before; that moves
+   only while another is 0 *)
+Inductive rule := Own | After (j : nat) | Once (j : nat).
 (* a combination of counters, its modulus, or where it stops counting; classes of letters in which
    it is looked at one by one *)
 Record group := { Weights : list Z; Modulus : Z; Stops : bool; Coarse : list nat; Coarses : nat }.
@@ -199,21 +204,45 @@ Record group := { Weights : list Z; Modulus : Z; Stops : bool; Coarse : list nat
      the MLP, depends.
    NextClass: for each class, and the residues that occur with it, the class after the layer.
    Keys, Asks: for heads that match, the class of each key and of each query; 0 KeyClasses where
-     no head does. *)
+     no head does.
+   Rules: for each counter, where not all are Own. *)
 Record layer_hint := { HeadHints : list any_hint; Steps : list (list Z);
-  Sets : list (list (option Z)); PlaceOf : list nat; Groups : list group; Cut : nat;
+  Sets : list (list (option Z)); Rules : list rule; PlaceOf : list nat; Groups : list group; Cut : nat;
   Owner : list nat; OwnerY : list nat; NextClass : list (list (list Z * nat)); NextClasses : nat;
   Keys : list nat; KeyClasses : nat; Asks : list nat; AskClasses : nat }.
 Definition step_of (h : layer_hint) (j k : nat) : Z := nth k (nth j (Steps h) []) 0.
 Definition set_of (h : layer_hint) (j k : nat) : option Z := nth k (nth j (Sets h) []) None.
-Definition moved (h : layer_hint) (j k : nat) (z : Z) : Z := match set_of h j k with Some v =>
+Definition own_moved (h : layer_hint) (j k : nat) (z : Z) : Z := match set_of h j k with Some v =>
   v | None => z + step_of h j k end.
+Definition rule_said (h : layer_hint) (j : nat) : rule := nth j (Rules h) Own.
+Definition is_own (h : layer_hint) (j : nat) : bool :=
+  match rule_said h j with Own => true | _ => false end.
+(* a counter that takes what another had must be said to have the same steps, so that both have
+   the same range *)
+Definition maybe_eq (a b : option Z) : {a = b} + {a <> b}.
+Proof. decide equality. apply Z.eq_dec. Defined.
+Definition same_rows (h : layer_hint) (i j : nat) : bool :=
+  (if list_eq_dec Z.eq_dec (nth i (Steps h) []) (nth j (Steps h) []) then true else false) &&
+  (if list_eq_dec maybe_eq (nth i (Sets h) []) (nth j (Sets h) []) then true else false).
+Definition rule_of (h : layer_hint) (j : nat) : rule := match rule_said h j with
+  | After i => if same_rows h i j then After i else Own | r => r end.
+Definition moved (h : layer_hint) (j k : nat) (n : nat -> Z) : Z := match rule_of h j with
+  | Own => own_moved h j k (n j) | After i => n i
+  | Once i => if n i =? 0 then own_moved h j k (n j) else n j end.
 Fixpoint counts (h : layer_hint) (cls : nat -> nat) (t j : nat) : Z := match t with O =>
-  0 | S i => moved h j (cls t) (counts h cls i j) end.
-Lemma counts_count h cls j t : (forall i, (1 <= i <= t)%nat -> set_of h j (cls i) = None) ->
-  counts h cls t j = count (fun i => step_of h j (cls i)) t.
-Proof. induction t as [|t IH]; intros H; cbn [counts count]; [reflexivity|]. unfold moved.
-rewrite H by lia. rewrite IH; [reflexivity|]. intros; apply H; lia. Qed.
+  0 | S i => moved h j (cls t) (counts h cls i) end.
+Lemma is_own_rule h j : is_own h j = true -> rule_of h j = Own.
+Proof. unfold is_own, rule_of. destruct (rule_said h j); congruence. Qed.
+Lemma own_next h cls j t : is_own h j = true ->
+  counts h cls (S t) j = own_moved h j (cls (S t)) (counts h cls t j).
+Proof. intros H. cbn [counts]. unfold moved. now rewrite is_own_rule by exact H. Qed.
+Lemma counts_count h cls j t : (forall i, (1 <= i <= t)%nat -> is_own h j = true /\
+  set_of h j (cls i) = None) -> counts h cls t j = count (fun i => step_of h j (cls i)) t.
+Proof.
+  induction t as [|t IH]; intros H; [reflexivity|]. destruct (H (S t) ltac:(lia)) as [HO HN].
+  rewrite own_next by exact HO. cbn [count]. unfold own_moved. rewrite HN, IH; [reflexivity|].
+  intros; apply H; lia.
+Qed.
 (* a combination of counters: none of them is set, or all are *)
 Definition step_in (h : layer_hint) (g : group) (k : nat) : Z := dot (Weights g) (fun j =>
   step_of h j k).
@@ -249,8 +278,10 @@ Proof.
   destruct (Z.eqb_spec w 0) as [->|]; [injection H; lia|]. destruct (s O); [injection H;
     lia|discriminate].
 Qed.
+Definition own_only (h : layer_hint) (g : group) : bool :=
+  forallb (fun j => (nth j (Weights g) 0 =? 0) || is_own h j) (seq 0 (length (Weights g))).
 Definition together (h : layer_hint) (g : group) : bool :=
-  forallb (fun k => unset (Weights g) (fun j => set_of h j k) || match all_set (Weights g) (fun j
+  own_only h g && forallb (fun k => unset (Weights g) (fun j => set_of h j k) || match all_set (Weights g) (fun j
     => set_of h j k) with Some _ => true | None => false end)
           (seq 0 (fold_right (fun r m => Nat.max (length r) m) O (Sets h))).
 Lemma set_of_beyond h j k : (fold_right (fun r m => Nat.max (length r) m) O (Sets h) <= k)%nat ->
@@ -264,15 +295,31 @@ Qed.
 Lemma unset_none ws : forall s, (forall j, s j = None) -> unset ws s = true.
 Proof. induction ws as [|w ws IH]; intros s H; cbn; [reflexivity|]. rewrite H, orb_true_r.
 apply IH. intros; apply H. Qed.
+Lemma dot_ext ws : forall f g, (forall j, (j < length ws)%nat -> nth j ws 0 = 0 \/ f j = g j) ->
+  dot ws f = dot ws g.
+Proof.
+  induction ws as [|w ws IH]; intros f g H; cbn [dot]; [reflexivity|].
+  rewrite (IH (fun j => f (S j)) (fun j => g (S j))) by (intros j Hj; apply (H (S j));
+    cbn [length]; lia).
+  destruct (H O ltac:(cbn [length]; lia)) as [E|E]; [cbn [nth] in E; subst w; lia|now rewrite E].
+Qed.
+Lemma counted_own h cls g t : own_only h g = true -> counted h cls g (S t) =
+  dot (Weights g) (fun j => own_moved h j (cls (S t)) (counts h cls t j)).
+Proof.
+  intros H. unfold counted. apply dot_ext. intros j Hj. unfold own_only in H.
+  rewrite forallb_forall in H. specialize (H j ltac:(apply in_seq; lia)).
+  apply orb_prop in H as [H|H]; [left; now apply Z.eqb_eq|right; now apply own_next].
+Qed.
 Lemma counted_next h cls g t : together h g = true -> counted h cls g (S t) = moved_in h g (cls (S
   t)) (counted h cls g t).
 Proof.
-  intros H. unfold counted, moved_in, set_in. cbn [counts]. unfold moved. set (k := cls (S t)).
+  intros H. apply andb_prop in H as [HO H]. rewrite counted_own by exact HO.
+  unfold counted, moved_in, set_in, own_moved. set (k := cls (S t)).
   destruct (unset (Weights g) (fun j => set_of h j k)) eqn:U; [now apply (dot_unset _ (fun j =>
     set_of h j k) (fun j => step_of h j k))|].
   destruct (all_set (Weights g) (fun j => set_of h j k)) as [v|] eqn:A; [now apply (dot_all_set _
     (fun j => set_of h j k) (fun j => step_of h j k))|]. exfalso.
-  unfold together in H. rewrite forallb_forall in H. destruct (le_lt_dec (fold_right (fun r m =>
+  rewrite forallb_forall in H. destruct (le_lt_dec (fold_right (fun r m =>
     Nat.max (length r) m) O (Sets h)) k) as [L|L].
   - rewrite unset_none in U by (intros; now apply set_of_beyond). discriminate.
   - specialize (H k ltac:(apply in_seq; lia)). rewrite U, A in H. discriminate.
@@ -302,19 +349,47 @@ Definition reduced (g : group) (z : Z) : Z := if Stops g then Z.min z (Modulus g
   Modulus g.
 Definition residues (h : layer_hint) (cls : nat -> nat) (t : nat) : list Z := map (fun g =>
   reduced g (counted h cls g t)) (Groups h).
+Definition no_group : group := {| Weights := []; Modulus := 1; Stops := false; Coarse := [];
+  Coarses := 0 |}.
+Definition group_at (h : layer_hint) (i : nat) : group := nth i (Groups h) no_group.
+Lemma nth_map {A B} (f : A -> B) l c da db : (c < length l)%nat -> nth c (map f l) db = f (nth c l
+  da).
+Proof. revert c. induction l as [|a l IH]; intros [|c] H; cbn in *; try lia; [reflexivity|].
+apply IH. lia. Qed.
+Lemma residues_at h cls t i : (i < length (Groups h))%nat -> nth i (residues h cls t) 0 =
+  reduced (group_at h i) (counted h cls (group_at h i) t).
+Proof. intros H. unfold residues, group_at. now apply (nth_map (fun g => reduced g (counted h cls g
+  t))). Qed.
 (* groups that stop count upwards; counters of one group are set together *)
 Definition upwards (h : layer_hint) : bool :=
   forallb (forallb (Z.leb 0)) (Steps h) && forallb (forallb (fun o => match o with Some v =>
     0 <=? v | None => true end)) (Sets h).
+(* a counter that is a group by itself, of its own number *)
+Definition alone (h : layer_hint) (i : nat) : bool := let g := group_at h i in
+  (i <? length (Groups h))%nat && (0 <? Modulus g) && negb (Stops g) &&
+  same_residues (Weights g) (only i 1).
+(* a counter whose residue is 0 only where it is *)
+Definition guards (h : layer_hint) (i : nat) : bool :=
+  alone h i && is_own h i && forallb (Z.eqb 0) (nth i (Steps h) []) &&
+  forallb (fun o => match o with Some v => (0 <=? v) && (v <? Modulus (group_at h i)) | None =>
+    true end) (nth i (Sets h) []).
+Definition rises_alone (h : layer_hint) (i : nat) : bool := let g := group_at h i in
+  (0 <? Modulus g) && match rule_said h i with
+  | Own => together h g && (negb (Stops g) || forallb (Z.leb 0) (Weights g) && upwards h)
+  | After j => alone h i && alone h j && (Modulus g =? Modulus (group_at h j)) && same_rows h j i
+  | Once j => alone h i && guards h j end.
 Definition rises (h : layer_hint) : bool :=
-  forallb (fun g => (0 <? Modulus g) && together h g && (negb (Stops g) || forallb (Z.leb 0)
-    (Weights g) && upwards h)) (Groups h).
-Lemma rises_at h g : rises h = true -> In g (Groups h) -> 0 < Modulus g /\ together h g = true /\
+  forallb (rises_alone h) (seq 0 (length (Groups h))).
+Lemma rises_at h i : rises h = true -> (i < length (Groups h))%nat -> rises_alone h i = true.
+Proof. unfold rises. intros H I. rewrite forallb_forall in H. apply H, in_seq. lia. Qed.
+Lemma rises_own h i : rises h = true -> (i < length (Groups h))%nat -> is_own h i = true ->
+  let g := group_at h i in 0 < Modulus g /\ together h g = true /\
   (Stops g = true -> forallb (Z.leb 0) (Weights g) = true /\ upwards h = true).
 Proof.
-  unfold rises. intros H I. rewrite forallb_forall in H. specialize (H g I).
-  apply andb_prop in H as [H H3]. apply andb_prop in H as [H1 H2]. apply Z.ltb_lt in H1.
-  split; [exact H1|]. split; [exact H2|]. intros S. rewrite S in H3. now apply andb_prop in H3.
+  intros H I HO g. apply (rises_at h i H) in I. unfold rises_alone, is_own in *. fold g in I.
+  destruct (rule_said h i); try discriminate. apply andb_prop in I as [I1 I].
+  apply andb_prop in I as [I2 I3]. apply Z.ltb_lt in I1. split; [exact I1|].
+  split; [exact I2|]. intros S. rewrite S in I3. now apply andb_prop in I3.
 Qed.
 Lemma dot_pos cs : forallb (Z.leb 0) cs = true -> forall n, (forall j, 0 <= n j) -> 0 <= dot cs n.
 Proof. induction cs as [|c cs IH]; cbn [forallb dot]; intros H n Hn; [lia|].
@@ -332,33 +407,81 @@ Qed.
 Lemma step_pos h j k : upwards h = true -> 0 <= step_of h j k.
 Proof. unfold upwards. intros H. apply andb_prop in H as [H _]. apply Z.leb_le.
 exact (nth2_all (Z.leb 0) _ 0 j k H eq_refl). Qed.
-Lemma set_pos h j k v : upwards h = true -> set_of h j k = Some v -> 0 <= v.
+Lemma reduced_step h g z k : (Stops g = true -> forallb (Z.leb 0) (Weights g) = true /\
+  upwards h = true) -> reduced g (moved_in h g k (reduced g z)) = reduced g (moved_in h g k z).
 Proof.
-  unfold upwards. intros H E. apply andb_prop in H as [_ H].
-  pose proof (nth2_all _ _ None j k H eq_refl) as K. cbv beta in K. unfold set_of in E.
-  rewrite E in K. now apply Z.leb_le.
-Qed.
-Lemma counted_pos h g cls t : rises h = true -> In g (Groups h) -> Stops g = true ->
-  0 <= counted h cls g t.
-Proof.
-  intros H I S. destruct (rises_at h g H I) as [_ [_ R]]. destruct (R S) as [W U].
-  apply dot_pos; [exact W|]. intros j. induction t as [|t IH]; cbn [counts]; [lia|].
-  unfold moved. destruct (set_of h j (cls (Datatypes.S t))) eqn:E; [eapply set_pos; eauto|].
-  pose proof (step_pos h j (cls (Datatypes.S t)) U). lia.
-Qed.
-Lemma reduced_step h g z k : rises h = true -> In g (Groups h) -> reduced g (moved_in h g k
-  (reduced g z)) = reduced g (moved_in h g k z).
-Proof.
-  intros H I. unfold moved_in. destruct (set_in h g k); [reflexivity|]. unfold reduced.
-  destruct (Stops g) eqn:S; [|apply Zplus_mod_idemp_l].
-  destruct (rises_at h g H I) as [_ [_ R]]. destruct (R S) as [W U].
+  intros R. unfold moved_in. destruct (set_in h g k); [reflexivity|]. unfold reduced.
+  destruct (Stops g) eqn:S; [|apply Zplus_mod_idemp_l]. destruct (R eq_refl) as [W U].
   assert (0 <= step_in h g k) by (apply dot_pos; [exact W|intros; now apply step_pos]). lia.
 Qed.
-Lemma reduced_range h g cls t : rises h = true -> In g (Groups h) -> 0 <= reduced g (counted h cls
-  g t) < Modulus g.
+(* the residue of a group after one more letter of class k *)
+Definition next_residue (h : layer_hint) (rs : list Z) (k i : nat) : Z :=
+  let g := group_at h i in let r := nth i rs 0 in match rule_said h i with
+  | Own => reduced g (moved_in h g k r)
+  | After j => nth j rs 0
+  | Once j => if nth j rs 0 =? 0 then reduced g (own_moved h i k r) else r end.
+Definition advanced (h : layer_hint) (rs : list Z) (k : nat) : list Z :=
+  map (next_residue h rs k) (seq 0 (length (Groups h))).
+Lemma alone_residue h cls t i : alone h i = true -> 0 < Modulus (group_at h i) /\
+  nth i (residues h cls t) 0 = counts h cls t i mod Modulus (group_at h i).
 Proof.
-  intros H I. destruct (rises_at h g H I) as [P _]. unfold reduced. destruct (Stops g) eqn:S;
-    [|now apply Z.mod_pos_bound]. pose proof (counted_pos h g cls t H I S). lia.
+  unfold alone. cbv zeta. intros H. apply andb_prop in H as [H H4]. apply andb_prop in H as [H H3].
+  apply andb_prop in H as [H1 H2]. apply Nat.ltb_lt in H1. apply Z.ltb_lt in H2.
+  apply negb_true_iff in H3. apply same_residues_eq in H4. split; [exact H2|].
+  rewrite residues_at by exact H1. unfold reduced, counted. rewrite H3, H4, dot_only. f_equal. lia.
+Qed.
+Lemma guards_range h cls t i : guards h i = true ->
+  0 <= counts h cls t i < Modulus (group_at h i).
+Proof.
+  unfold guards. intros H. apply andb_prop in H as [H H4]. apply andb_prop in H as [H H3].
+  apply andb_prop in H as [H1 H2]. destruct (alone_residue h cls t i H1) as [P _].
+  induction t as [|t IH]; [cbn [counts]; lia|]. rewrite own_next by exact H2. unfold own_moved.
+  destruct (set_of h i (cls (S t))) as [v|] eqn:E.
+  - rewrite forallb_forall in H4. unfold set_of in E.
+    destruct (le_lt_dec (length (nth i (Sets h) [])) (cls (S t))) as [L|L];
+      [rewrite nth_overflow in E by exact L; discriminate|].
+    specialize (H4 _ (nth_In _ None L)). rewrite E in H4. apply andb_prop in H4 as [H4 H5].
+    apply Z.leb_le in H4. apply Z.ltb_lt in H5. lia.
+  - assert (Z0 : step_of h i (cls (S t)) = 0); [|rewrite Z0; lia]. unfold step_of.
+    destruct (le_lt_dec (length (nth i (Steps h) [])) (cls (S t))) as [L|L];
+      [apply nth_overflow; exact L|]. rewrite forallb_forall in H3. symmetry.
+    apply Z.eqb_eq, H3, nth_In, L.
+Qed.
+Lemma residues_numbered h cls t : residues h cls t =
+  map (fun i => nth i (residues h cls t) 0) (seq 0 (length (Groups h))).
+Proof.
+  assert (G : forall (l : list Z), l = map (fun i => nth i l 0) (seq 0 (length l))).
+  { induction l as [|a l IH]; [reflexivity|]. cbn [length seq map nth].
+    rewrite <- seq_shift, map_map. cbn [nth]. now rewrite <- IH. }
+  rewrite (G (residues h cls t)) at 1. unfold residues at 2. now rewrite map_length.
+Qed.
+Lemma advanced_is h cls t : rises h = true ->
+  advanced h (residues h cls t) (cls (S t)) = residues h cls (S t).
+Proof.
+  intros H. rewrite (residues_numbered h cls (S t)). unfold advanced. apply map_ext_in.
+  intros i I. apply in_seq in I. destruct I as [_ I]. cbn [Nat.add] in I.
+  pose proof (rises_at h i H I) as R. unfold next_residue. cbv zeta.
+  destruct (rule_said h i) as [|j|j] eqn:E.
+  - destruct (rises_own h i H I ltac:(unfold is_own; now rewrite E)) as [_ [R2 R3]].
+    rewrite !residues_at by exact I. rewrite reduced_step by exact R3.
+    now rewrite counted_next by exact R2.
+  - unfold rises_alone in R. rewrite E in R. apply andb_prop in R as [_ R].
+    apply andb_prop in R as [R R4]. apply andb_prop in R as [R R3].
+    apply andb_prop in R as [R1 R2]. apply Z.eqb_eq in R3.
+    rewrite (proj2 (alone_residue h cls (S t) i R1)), (proj2 (alone_residue h cls t j R2)), R3.
+    f_equal. cbn [counts]. unfold moved, rule_of. now rewrite E, R4.
+  - unfold rises_alone in R. rewrite E in R. apply andb_prop in R as [_ R].
+    apply andb_prop in R as [R1 R2]. pose proof (guards_range h cls t j R2) as G.
+    assert (A : alone h j = true) by (unfold guards in R2; apply andb_prop in R2 as [R2 _];
+      apply andb_prop in R2 as [R2 _]; now apply andb_prop in R2 as [R2 _]).
+    destruct (alone_residue h cls t i R1) as [P RI].
+    rewrite (proj2 (alone_residue h cls t j A)), (proj2 (alone_residue h cls (S t) i R1)), RI.
+    rewrite Z.mod_small by exact G. cbn [counts]. unfold moved, rule_of. rewrite E.
+    destruct (counts h cls t j =? 0); [|reflexivity]. unfold own_moved.
+    destruct (set_of h i (cls (S t))) as [v|]; unfold reduced;
+      (assert (S0 : Stops (group_at h i) = false) by (unfold alone in R1; cbv zeta in R1;
+        destruct (Stops (group_at h i)); [rewrite !andb_false_r in R1; discriminate|reflexivity]));
+      rewrite S0; [reflexivity|apply Zplus_mod_idemp_l].
 Qed.
 Definition next_classes (h : layer_hint) (cls : nat -> nat) (t : nat) : nat :=
   next_class h (cls t) (residues h cls t).
@@ -404,14 +527,35 @@ Proof.
   destruct (le_lt_dec (length (nth j (Sets h) [])) k) as [L|L]; [|exact L].
   rewrite nth_overflow in E by exact L. discriminate.
 Qed.
+Lemma same_span h0 i j t : same_rows h0 i j = true -> h0 = h -> span_after t i = span_after t j.
+Proof.
+  unfold same_rows, span_after. intros H ->. apply andb_prop in H as [H1 H2].
+  destruct (list_eq_dec Z.eq_dec _ _) as [->|]; [|discriminate].
+  now destruct (list_eq_dec maybe_eq _ _) as [->|].
+Qed.
+Lemma span_grows t j : fst (span_after (S t) j) <= fst (span_after t j) /\
+  snd (span_after t j) <= snd (span_after (S t) j).
+Proof.
+  unfold span_after. cbv zeta. pose proof (range_signs j).
+  destruct (sets_from (nth j (Sets h) [])) as [a z]. cbn [fst snd]. nia.
+Qed.
 Lemma counts_after cls t : within (span_after t) (counts h cls t).
 Proof.
-  intros j. unfold span_after. cbv zeta. pose proof (range_signs j).
-  pose proof (sets_from_zero (nth j (Sets h) [])) as S0. pose proof (set_range j) as SR.
-  destruct (sets_from (nth j (Sets h) [])) as [a z]. cbn [fst snd] in *. induction t as [|t IH];
-    cbn [counts]; [lia|].
-  unfold moved. pose proof (step_range j (cls (S t))). destruct (set_of h j (cls (S t))) as [v|]
-    eqn:E; [specialize (SR _ _ E); nia|nia].
+  induction t as [|t IH]; intros j.
+  - unfold span_after. cbv zeta. pose proof (sets_from_zero (nth j (Sets h) [])) as S0.
+    destruct (sets_from (nth j (Sets h) [])) as [a z]. cbn [fst snd counts] in *. lia.
+  - pose proof (span_grows t j) as G. pose proof (IH j) as IJ.
+    assert (OWN : fst (span_after (S t) j) <= own_moved h j (cls (S t)) (counts h cls t j) <=
+      snd (span_after (S t) j)).
+    { clear G. unfold own_moved, span_after in *. cbv zeta in *. pose proof (range_signs j).
+      pose proof (step_range j (cls (S t))). pose proof (set_range j (cls (S t))) as SR.
+      destruct (sets_from (nth j (Sets h) [])) as [a z]. cbn [fst snd] in *.
+      destruct (set_of h j (cls (S t))) as [v|]; [specialize (SR v eq_refl); nia|nia]. }
+    cbn [counts]. unfold moved. destruct (rule_of h j) as [|i|i] eqn:E; [exact OWN| |].
+    + unfold rule_of in E. destruct (rule_said h j) as [|i'|i']; try discriminate.
+      destruct (same_rows h i' j) eqn:ES; [|discriminate]. injection E as ->.
+      pose proof (IH i) as II. rewrite (same_span h i j t ES eq_refl) in II. lia.
+    + destruct (counts h cls t i =? 0); [exact OWN|lia].
 Qed.
 Lemma counts_to cls t : within (span_to t) (counts h cls t).
 Proof. destruct t; [intros j; cbn; lia|apply counts_after]. Qed.
@@ -457,7 +601,7 @@ Definition unit_slack (hh : head_hint) (vx : list (list box)) (c : nat) (ch : ch
 Definition channel_fits (hh : head_hint) (vx : list (list box)) (c : nat) (ch : channel)
   (dl : Z) : bool :=
   forallb (fun k => let g := UnitOf ch * step_of h (Number ch) k in
-    match set_of h (Number ch) k with Some _ => false | None => true end &&
+    is_own h (Number ch) && match set_of h (Number ch) k with Some _ => false | None => true end &&
     if picked hh (nth k (PlaceOf h) O) then sub (nth c (nth k vx []) zero_box) (g - dl, g + dl)
     else step_of h (Number ch) k =? 0) (seq 0 (length X)).
 Definition no_channel : channel := {| Number := 0; UnitOf := 0 |}.
@@ -589,14 +733,16 @@ Proof.
       destruct (span (Number ch)) as [nl nh]. cbn [fst snd] in SP.
       destruct (channel_fits hh vx c ch dl) eqn:CF0; [|discriminate].
       unfold channel_fits in CF0. rewrite forallb_forall in CF0.
-      assert (CF : forall i, (1 <= i < n)%nat -> set_of h (Number ch) (cls i) = None /\
+      assert (CF : forall i, (1 <= i < n)%nat -> (is_own h (Number ch) = true /\
+        set_of h (Number ch) (cls i) = None) /\
         (let g := UnitOf ch * step_of h (Number ch) (cls i) in if picks hh i then
           sub (nth c (nth (cls i) vx []) zero_box) (g - dl, g + dl) else
           step_of h (Number ch) (cls i) =? 0) = true).
       { intros i Hi. destruct (VL i Hi) as [C1 _]. specialize (CF0 (cls i) ltac:(apply in_seq;
           lia)). cbv zeta in CF0. rewrite (HPL i Hi) in CF0. fold (picks hh i) in CF0.
-        apply andb_prop in CF0 as [Q1 Q2]. split; [destruct (set_of h (Number ch) (cls i));
-          [discriminate|reflexivity]|exact Q2]. }
+        apply andb_prop in CF0 as [Q1 Q2]. apply andb_prop in Q1 as [Q0 Q1].
+        split; [split; [exact Q0|destruct (set_of h (Number ch) (cls i));
+          [discriminate|reflexivity]]|exact Q2]. }
       match goal with H : counter_form _ _ _ _ _ _ _ _ _ _ _ _ = Some _ |- _ =>
         rename H into EF end.
       pose proof EF as EF'. unfold counter_form in EF'. cbv zeta in EF'. destruct andb eqn:AA in

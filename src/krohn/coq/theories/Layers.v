@@ -33,10 +33,6 @@ Proof.
   constructor; [apply (H O); cbn; lia|].
   apply IH; [cbn in L; lia|]. intros c Hc. apply (H (S c)). cbn. lia.
 Qed.
-Lemma nth_map {A B} (f : A -> B) l c da db : (c < length l)%nat -> nth c (map f l) db = f (nth c l
-  da).
-Proof. revert c. induction l as [|a l IH]; intros [|c] H; cbn in *; try lia; [reflexivity|].
-apply IH. lia. Qed.
 Lemma combine_nth_min {A B} (a : list A) (b : list B) da db c : (c < length a)%nat ->
   (c < length b)%nat -> nth c (combine a b) (da, db) = (nth c a da, nth c b db).
 Proof. revert b c. induction a as [|x a IH]; intros [|y b] [|c] H1 H2; cbn in *; try lia;
@@ -226,7 +222,7 @@ Hypothesis in_l : inl b l.
 Notation span := (span T h).
 Definition all_heads : option (list (list form)) :=
   if (length (BHeads b) =? length (HeadHints h))%nat then mapM (fun q =>
-    match snd q with Counts c => head_forms p T P X h (fst q) c | Matches _ => None end)
+    match snd q with Counts c => head_forms p T P X h (fst q) c | _ => None end)
     (combine (BHeads b) (HeadHints h)) else None.
 Definition zero_form : form := constant zero_box.
 Definition mixed (hs : list (list form)) (B : list box) : option (list form) :=
@@ -262,7 +258,7 @@ Proof.
   - destruct hints as [|hh hints]; [discriminate|]. cbn [combine] in HR.
     inversion HR as [|r q rs' ps' Hr HR']; subst.
     inversion HH as [|th1 h1 ths1 hs' H2 HH']; subst. cbn [fst snd] in Hr.
-    constructor; [|eapply IH; eauto]. destruct hh; [|discriminate]. eapply head_sound; eauto.
+    constructor; [|eapply IH; eauto]. destruct hh; try discriminate. eapply head_sound; eauto.
 Qed.
 Lemma mixed_sound cls xs hs Hs t B Ys y : (t <= T)%nat -> Forall2 (fun H hd =>
   infs H (counts h cls t) (hd t)) Hs hs -> inv B (xs t) -> mixed Hs B = Some Ys ->
@@ -318,16 +314,13 @@ Definition one_table (hs : list (list form)) (i : nat) (g : group) (c : nat) : o
      forallb (fun k => negb (nth k (Coarse g) O =? c)%nat || subs (nth k X []) B) (seq 0 (length
        X))
   then Some tb else None end end.
-Definition no_group : group := {| Weights := []; Modulus := 1; Stops := false; Coarse := [];
-  Coarses := 0 |}.
-Definition group_at (i : nat) : group := nth i (Groups h) no_group.
 Definition tables (hs : list (list form)) : option (list (list (list (option piece)))) :=
-  mapM (fun i => mapM (one_table hs i (group_at i)) (seq 0 (Coarses (group_at i)))) (seq 0 (length
-    (Groups h))).
+  mapM (fun i => mapM (one_table hs i (group_at h i)) (seq 0 (Coarses (group_at h i))))
+    (seq 0 (length (Groups h))).
 Definition sizes_fit : bool :=
   (Cut h <? length (BMlps b))%nat && forallb (fun g => (g <? length (Groups h))%nat) (Owner h) &&
     forallb (fun g => (g <? length (Groups h))%nat) (OwnerY h) &&
-  negb (length (Groups h) =? 0)%nat && rises h && forallb (fun g => forallb (fun k =>
+  negb (length (Groups h) =? 0)%nat && ((length (Rules h) =? 0)%nat && rises h) && forallb (fun g => forallb (fun k =>
     (nth k (Coarse g) O <? Coarses g)%nat) (seq 0 (length X))) (Groups h).
 
 (* what is known of a piece, for the numbers before the MLP and the hidden units *)
@@ -417,13 +410,7 @@ Proof.
 Qed.
 Definition entry (tb : list (list (list (option piece)))) (k : nat) (rs : list Z) (i : nat) :
   option piece :=
-  nth (Z.to_nat (nth i rs 0)) (nth (nth k (Coarse (group_at i)) O) (nth i tb []) []) None.
-Lemma residues_at cls t i : (i < length (Groups h))%nat -> nth i (residues h cls t) 0 = reduced
-  (group_at i) (counted h cls (group_at i) t).
-Proof.
-  intros H. unfold residues, group_at. now apply (nth_map (fun g => reduced g (counted h cls g
-    t))).
-Qed.
+  nth (Z.to_nat (nth i rs 0)) (nth (nth k (Coarse (group_at h i)) O) (nth i tb []) []) None.
 Lemma entry_good cls xs hs Hs t tb y u i : (t <= T)%nat -> Forall2 (fun H hd =>
   infs H (counts h cls t) (hd t)) Hs hs -> (1 <= t)%nat -> (forall i, (1 <= i <= t)%nat ->
   (cls i < length X)%nat) -> inv (nth (cls t) X []) (xs t) ->
@@ -435,9 +422,11 @@ Lemma entry_good cls xs hs Hs t tb y u i : (t <= T)%nat -> Forall2 (fun H hd =>
 Proof.
   intros Ht HH H1t HCs HX Hy Hu SF ET Hi. pose proof (HCs t ltac:(lia)) as HC. unfold entry.
   rewrite residues_at by exact Hi. unfold sizes_fit in SF. apply andb_prop in SF as [SF0 SF].
-  apply andb_prop in SF0 as [_ SF0]. rewrite forallb_forall in SF.
-  set (g := group_at i) in *. destruct (rises_at h g SF0 ltac:(apply nth_In;
-    exact Hi)) as [_ [TG _]]. pose proof (SF g ltac:(apply nth_In; exact Hi)) as S2.
+  apply andb_prop in SF0 as [_ SF0]. apply andb_prop in SF0 as [SF1 SF0].
+  rewrite forallb_forall in SF. apply Nat.eqb_eq, length_zero_iff_nil in SF1.
+  set (g := group_at h i) in *. destruct (rises_own h i SF0 Hi) as [_ [TG _]].
+  { unfold is_own, rule_said. rewrite SF1. now destruct i. }
+  fold g in TG. pose proof (SF g ltac:(apply nth_In; exact Hi)) as S2.
   rewrite forallb_forall in S2. specialize (S2 (cls t) ltac:(apply in_seq; lia)).
   apply Nat.ltb_lt in S2.
   set (c := nth (cls t) (Coarse g) O) in *. unfold tables in ET.

@@ -1,9 +1,10 @@
-(* Heads that match: which position a query finds depends on its class.  Hidden units may depend on
-   several counters at once: each class is looked at with each list of residues. *)
+(* Layers whose heads differ in kind: they count, look back, or match, where the position that a
+   query finds depends on its class.  Hidden units may depend on several counters at once: each
+   class is looked at with each list of residues. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms
-  Counting Variables Copying Layers.
+  Counting Variables Copying Looking Layers.
 Import ListNotations.
 Local Open Scope Z_scope.
 
@@ -31,17 +32,19 @@ Definition scores_at (q : list box) (writers : list bool) (keys : list (list box
 Definition key_writes (hh : copy_hint) (k : nat) : bool :=
   nth (nth k (Keys h) O) (Writers hh) false.
 (* what the queries in B find *)
-Definition asked (bh : bhead) (k0 v0 : list box) (vx : list (list box))
+Definition asked (first : bool) (bh : bhead) (k0 v0 : list box) (vx : list (list box))
   (rows : list (list (list box))) (B : list box) (hh : copy_hint) : option (list form) :=
   match times_box B (BQ bh) with None => None | Some q =>
   match sum_box (combine q k0), mapM (scores_at q (Writers hh)) rows with
   | Some s0, Some es =>
-      let ends := (fst s0, snd s0, - (8 * far)) :: es in let M := margin_of ends in
-      if sub s0 (- far, far) && (length (Writers hh) =? KeyClasses h)%nat && in_order M ends
-      then copied_out T X h bh hh M (key_writes hh) v0 vx else None
+      let ends := (fst s0, snd s0, - (8 * far)) :: es in
+      let M := if first then first_margin s0 es else margin_of ends in
+      if sub s0 (- far, far) && (length (Writers hh) =? KeyClasses h)%nat && (first || in_order M
+        ends)
+      then copied_out T X h first bh hh M (key_writes hh) v0 vx else None
   | _, _ => None end end.
 (* for each class of queries the results of the head; position 0 sees only itself *)
-Definition match_forms (bh : bhead) (hints : list copy_hint) : option (list (list form)) :=
+Definition match_forms (first : bool) (bh : bhead) (hints : list copy_hint) : option (list (list form)) :=
   let K := joined (Keys h) (KeyClasses h) in let A := joined (Asks h) (AskClasses h) in
   match times_box (nth 0 P []) (BQ bh), times_box (nth 0 P []) (BK bh),
     times_box (nth 0 P []) (BV bh), mapM (fun B => times_box B (BV bh)) X,
@@ -50,7 +53,7 @@ Definition match_forms (bh : bhead) (hints : list copy_hint) : option (list (lis
       match sum_box (combine q0 k0) with None => None | Some s =>
       if sub s (- far, far) && covers (Keys h) (KeyClasses h) K && covers (Asks h) (AskClasses h) A
          && (0 <? AskClasses h)%nat && (length hints =? AskClasses h)%nat
-      then mapM (fun Bh => asked bh k0 v0 vx rows (fst Bh) (snd Bh)) (combine A hints)
+      then mapM (fun Bh => asked first bh k0 v0 vx rows (fst Bh) (snd Bh)) (combine A hints)
       else None end
   | _, _, _, _, _ => None end.
 Definition asks_at (cls : nat -> nat) (t : nat) : nat :=
@@ -72,8 +75,8 @@ Proof.
   apply ends_of_sound with (b := b); [|exact IB]. rewrite EC. apply nth_In.
   pose proof (mapM_len _ _ _ EM) as LM. rewrite combine_length in LM. lia.
 Qed.
-Lemma match_head_sound ex n bh hints th Hs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th ->
-  match_forms bh hints = Some Hs -> at_places P n xs -> by_class X n cls xs ->
+Lemma match_head_sound first ex n bh hints th Hs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th ->
+  match_forms first bh hints = Some Hs -> at_places P n xs -> by_class X n cls xs ->
   head_on ex n th xs ys -> forall t, (t < n)%nat ->
   (asks_at cls t < length Hs)%nat /\ infs (nth (asks_at cls t) Hs []) (counts h cls t) (ys t).
 Proof.
@@ -111,73 +114,134 @@ Proof.
   destruct andb eqn:D in EA; [|discriminate]. apply andb_prop in D as [D D3].
   apply andb_prop in D as [D1 D2]. apply Nat.eqb_eq in D2.
   assert (LR : length rows = T) by (rewrite (mapM_len _ _ _ ER), seq_length; reflexivity).
-  set (ends := (fst s0, snd s0, - (8 * far)) :: es) in *.
-  assert (LE : length ends = S T) by (cbn; rewrite (mapM_len _ _ _ EE), LR; reflexivity).
+  assert (LE : length es = T) by (rewrite (mapM_len _ _ _ EE); exact LR).
   (* each score lies between the ends of its position *)
-  assert (SC : (1 <= t)%nat -> forall i, (i <= t)%nat -> inb (- far, far) (s i) /\
-    lies_between ((i =? 0)%nat || key_writes hh (cls i)) (nth i ends (0, 0, 0)) (s i)).
-  { intros H1.
+  assert (S0 : (1 <= t)%nat -> inb s0 (s O)).
+  { intros H1. eapply sum_box_sound; [|exact ES0|apply Hs'; lia].
+    refine (Forall2_combine _ _ _ _ _ _ _ K0).
+    eapply times_sound; [|exact IQ|exact EQ|apply Hqkv; lia]. unfold a, asks_at.
+    destruct t as [|t]; [lia|]. apply (covers_sound _ _ _ n cls xs (S t) C3 HB). lia. }
+  assert (SC : forall i, (1 <= i <= t)%nat -> inb (- far, far) (s i) /\
+    lies_between (key_writes hh (cls i)) (nth (i - 1) es (0, 0, 0)) (s i)).
+  { intros [|i] Hi; [lia|]. cbn [Nat.sub]. rewrite Nat.sub_0_r.
     assert (IQt : inv qb (q t)).
     { eapply times_sound; [|exact IQ|exact EQ|apply Hqkv; lia]. unfold a, asks_at.
       destruct t as [|t]; [lia|]. apply (covers_sound _ _ _ n cls xs (S t) C3 HB). lia. }
-    intros [|i] Hi.
-    - assert (S0 : inb s0 (s O)) by (eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ IQt
-        K0)|exact ES0|apply Hs'; lia]).
-      split; [eapply sub_sound; eauto|]. exact (proj2 S0).
-    - unfold ends. cbn [nth Nat.eqb orb].
-      destruct (covers_sound _ _ _ n cls xs (S i) C2 HB ltac:(lia)) as [G1 G2].
-      set (c := nth (cls (S i)) (Keys h) O) in *.
-      pose proof (mapM_nth _ _ _ i O [] ER ltac:(rewrite seq_length; lia)) as E1.
-      rewrite seq_nth in E1 by lia. cbn [Nat.add] in E1.
-      pose proof (mapM_nth _ _ _ i [] (0, 0, 0) EE ltac:(lia)) as E2.
-      set (row := nth i rows []) in *. unfold keys_at in E1.
-      pose proof (mapM_nth _ _ _ c [] [] E1 ltac:(lia)) as E3. cbn beta in E3.
-      apply (scores_at_sound qb (Writers hh) row _ c (k (S i)) (s (S i)) E2); [lia| | |].
-      + rewrite (mapM_len _ _ _ E1). lia.
-      + eapply times_sound; [apply meet_sound; [apply (HA (S i)); lia|exact G2]|exact IK|exact
-          E3|apply Hqkv; lia].
-      + intros B b IB Eb. eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ IQt IB)|exact
-          Eb|apply Hs'; lia]. }
-  eapply copied_out_sound with (wr := key_writes hh) (v := v) (n := n); eauto.
+    destruct (covers_sound _ _ _ n cls xs (S i) C2 HB ltac:(lia)) as [G1 G2].
+    set (c := nth (cls (S i)) (Keys h) O) in *.
+    pose proof (mapM_nth _ _ _ i O [] ER ltac:(rewrite seq_length; lia)) as E1.
+    rewrite seq_nth in E1 by lia. cbn [Nat.add] in E1.
+    pose proof (mapM_nth _ _ _ i [] (0, 0, 0) EE ltac:(lia)) as E2.
+    set (row := nth i rows []) in *. unfold keys_at in E1.
+    pose proof (mapM_nth _ _ _ c [] [] E1 ltac:(lia)) as E3. cbn beta in E3.
+    apply (scores_at_sound qb (Writers hh) row _ c (k (S i)) (s (S i)) E2); [lia| | |].
+    + rewrite (mapM_len _ _ _ E1). lia.
+    + eapply times_sound; [apply meet_sound; [apply (HA (S i)); lia|exact G2]|exact IK|exact
+        E3|apply Hqkv; lia].
+    + intros B b IB Eb. eapply sum_box_sound; [exact (Forall2_combine _ _ _ _ _ _ IQt IB)|exact
+        Eb|apply Hs'; lia]. }
+  eapply copied_out_sound with (wr := key_writes hh) (v := v) (n := n) (first := first); eauto.
   - apply mapM_some in EVX. apply (Forall2_len _ _ _ EVX).
   - intros i Hi. destruct (HB i Hi) as [B1 B2]. split; [exact B1|].
     pose proof (mapM_nth _ _ _ (cls i) [] [] EVX B1) as E.
     eapply times_sound; [exact B2|exact IV|exact E|apply Hqkv; lia].
-  - intros i Hi. destruct t as [|t]; [|apply SC; lia]. replace i with O by lia.
-    eapply sub_sound; [exact C1|]. eapply sum_box_sound; [|exact ES00|apply Hs'; lia].
-    refine (Forall2_combine _ _ _ _ _ _ _ K0).
-    eapply times_sound; [apply (HA O ltac:(lia))|exact IQ|exact EQ0|apply Hqkv; lia].
-  - destruct t as [|t]; [intros i Hi N; cbn in N; lia|].
-    apply (latest_leads _ ends (fun i => key_writes hh (cls i))); [exact D3|lia|].
-    intros i Hi. apply SC; lia.
+  - intros [|i] Hi; [|apply SC; lia]. destruct t as [|t].
+    + eapply sub_sound; [exact C1|]. eapply sum_box_sound; [|exact ES00|apply Hs'; lia].
+      refine (Forall2_combine _ _ _ _ _ _ _ K0).
+      eapply times_sound; [apply (HA O ltac:(lia))|exact IQ|exact EQ0|apply Hqkv; lia].
+    + eapply sub_sound; [exact D1|apply S0; lia].
+  - intros i Hi N. destruct t as [|t].
+    { destruct first; cbn [found_at first_of latest] in N; lia. }
+    specialize (S0 ltac:(lia)). destruct first; cbn [found_at orb] in *.
+    + assert (HM : 0 < first_margin s0 es).
+      { unfold copied_out in EA. destruct (copy_shares _ _) as [[w1 f1]|]; [|discriminate].
+        destruct (Z.ltb_spec 0 (first_margin s0 es)); [assumption|discriminate]. }
+      apply (first_leads s0 es (fun i => key_writes hh (cls i)) s (S t) HM); auto; [lia|].
+      intros a0 Ha0. apply SC. lia.
+    + apply (latest_leads _ ((fst s0, snd s0, - (8 * far)) :: es)
+        (fun i => key_writes hh (cls i)) s (S t) D3); [cbn [length]; lia| |exact Hi|exact N].
+      intros [|a0] Ha0; [exact (proj2 S0)|]. cbn [Nat.eqb orb nth].
+      pose proof (proj2 (SC (S a0) ltac:(lia))) as SA. cbn [Nat.sub] in SA.
+      now rewrite Nat.sub_0_r in SA.
+Qed.
+(* a head that looks back *)
+Definition back_forms (bh : bhead) (d : nat) (chs : list channel) : option (list form) :=
+  match looks T d P bh, times_box (nth 0 P []) (BV bh), mapM (fun B => times_box B (BV bh)) X with
+  | Some (w, f), Some v0, Some vx => back_out T X h d bh w f chs v0 vx
+  | _, _, _ => None end.
+Lemma back_head_sound ex n bh d chs th Fs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th ->
+  back_forms bh d chs = Some Fs -> at_places P n xs -> by_class X n cls xs ->
+  head_on ex n th xs ys -> forall t, (t < n)%nat -> infs Fs (counts h cls t) (ys t).
+Proof.
+  intros HX Hn IH HP HA HB [q [k [v [Hqkv Hrow]]]] t Ht. pose proof IH as [_ [_ [IV _]]].
+  unfold back_forms in HP. destruct (looks T d P bh) as [[w1 f1]|] eqn:EL; [|discriminate].
+  destruct (times_box (nth 0 P []) (BV bh)) as [v0|] eqn:EV0; [|discriminate].
+  destruct (mapM (fun B => times_box B (BV bh)) X) as [vx|] eqn:EVX; [|discriminate].
+  destruct (Hrow t Ht) as [s [w [y [Hs [Hw [Hy HC]]]]]].
+  destruct (looks_sound T d P bh th IH ex n xs q k t s w w1 f1 HX ltac:(lia) EL HA
+    (fun i Hi => proj1 (Hqkv i Hi)) (fun i Hi => proj1 (proj2 (Hqkv i Hi))) Hs Hw) as [W1 WO].
+  eapply (back_out_sound T X h d n t); eauto.
+  - apply (mapM_len _ _ _ EVX).
+  - eapply times_sound; [apply (HA O ltac:(lia))|exact IV|exact EV0|apply Hqkv; lia].
+  - intros i Hi. destruct (HB i Hi) as [B1 B2]. split; [exact B1|].
+    pose proof (mapM_nth _ _ _ (cls i) [] [] EVX B1) as E.
+    eapply times_sound; [exact B2|exact IV|exact E|apply Hqkv; lia].
 Qed.
 End Head.
 
 Section Layer.
 Variables (p T : nat) (P X : list (list box)) (h : layer_hint) (b : blayer) (l : tlayer).
 Hypothesis in_l : inl b l.
+(* the results of a head that does not depend on its query *)
+Definition for_all_asks (F : option (list form)) : option (list (list form)) :=
+  option_map (fun F => repeat F (AskClasses h)) F.
+Lemma for_all_asks_sound F Hs a n x : for_all_asks F = Some Hs -> (a < AskClasses h)%nat ->
+  (forall Fs, F = Some Fs -> infs Fs n x) -> (a < length Hs)%nat /\ infs (nth a Hs []) n x.
+Proof.
+  destruct F as [Fs|]; [|discriminate]. cbn [for_all_asks option_map]. intros E Ha HF.
+  apply some_inj in E. subst Hs. rewrite repeat_length. split; [exact Ha|].
+  rewrite (nth_indep _ [] Fs) by (rewrite repeat_length; exact Ha). rewrite nth_repeat.
+  now apply HF.
+Qed.
+Definition one_of_heads (bh : bhead) (hint : any_hint) : option (list (list form)) :=
+  match hint with
+  | Counts c => for_all_asks (head_forms p T P X h bh c)
+  | Matches first cs => match_forms T P X h first bh cs
+  | LookBack d cs => for_all_asks (back_forms T P X h bh d cs) end.
 Definition match_heads : option (list (list (list form))) :=
-  if (length (BHeads b) =? length (HeadHints h))%nat
-  then mapM (fun q => match snd q with Matches cs => match_forms T P X h (fst q) cs
-                      | _ => None end) (combine (BHeads b) (HeadHints h)) else None.
+  if (length (BHeads b) =? length (HeadHints h))%nat && (0 <? AskClasses h)%nat &&
+     forallb (fun k => (nth k (Asks h) O <? AskClasses h)%nat) (seq 0 (length X))
+  then mapM (fun q => one_of_heads (fst q) (snd q)) (combine (BHeads b) (HeadHints h)) else None.
 Definition for_asks (a : nat) (Hs : list (list (list form))) : list (list form) :=
   map (fun H => nth a H []) Hs.
 Lemma match_heads_sound ex n cls xs hs Hs : is_exp ex -> (n <= S T)%nat -> match_heads = Some Hs ->
-  at_places P n xs -> by_class X n cls xs -> Forall2 (fun th => head_on ex n th xs) (Heads l) hs ->
+  at_places P n xs -> by_class X n cls xs -> placed p h n cls ->
+  Forall2 (fun th => head_on ex n th xs) (Heads l) hs ->
   forall t, (t < n)%nat -> Forall (fun H => (asks_at h cls t < length H)%nat) Hs /\
   Forall2 (fun H hd => infs H (counts h cls t) (hd t)) (for_asks (asks_at h cls t) Hs) hs.
 Proof.
-  intros HX Hn HR HA HB HH t Ht. destruct in_l as [I1 _]. unfold match_heads in HR.
-  destruct (Nat.eqb_spec (length (BHeads b)) (length (HeadHints h))) as [E|]; [|discriminate].
+  intros HX Hn HR HA HB HPL HH t Ht. destruct in_l as [I1 _]. unfold match_heads in HR.
+  destruct andb eqn:E in HR; [|discriminate]. apply andb_prop in E as [E A2].
+  apply andb_prop in E as [E A1]. apply Nat.eqb_eq in E. apply Nat.ltb_lt in A1.
+  rewrite forallb_forall in A2.
+  assert (HK : (asks_at h cls t < AskClasses h)%nat).
+  { unfold asks_at. destruct t as [|t]; [exact A1|]. apply Nat.ltb_lt, A2, in_seq.
+    destruct (HB (S t) ltac:(lia)). lia. }
   apply mapM_some in HR. revert Hs HR hs HH E. generalize (HeadHints h) as hints.
   induction I1 as [|bh th bhs ths Hb I1 IH]; intros hints Hs HR hs HH E.
   - cbn in HR. inversion HR; subst. inversion HH; subst. split; constructor.
   - destruct hints as [|hh hints]; [discriminate|]. cbn [combine] in HR.
     inversion HR as [|r q rs' ps' Hr HR']; subst.
     inversion HH as [|th1 h1 ths1 hs' H2 HH']; subst. cbn [fst snd] in Hr.
-    destruct hh as [|cs]; try discriminate.
-    destruct (match_head_sound T P X h ex n bh cs th r cls xs h1 HX Hn Hb Hr HA HB H2 t Ht)
-      as [M1 M2].
+    assert (M : (asks_at h cls t < length r)%nat /\
+      infs (nth (asks_at h cls t) r []) (counts h cls t) (h1 t)).
+    { destruct hh as [c|first cs|d cs]; cbn [one_of_heads] in Hr.
+      - eapply for_all_asks_sound; [exact Hr|exact HK|]. intros Fs EF.
+        eapply (head_sound p T P X h); eauto.
+      - eapply match_head_sound; eauto.
+      - eapply for_all_asks_sound; [exact Hr|exact HK|]. intros Fs EF.
+        eapply back_head_sound; eauto. }
+    destruct M as [M1 M2].
     destruct (IH hints rs' HR' hs' HH' ltac:(cbn in E; lia)) as [N1 N2].
     split; constructor; assumption.
 Qed.
@@ -223,13 +287,13 @@ Definition match_outcomes (Hs : list (list (list form))) : option (list (list (n
   mapM (outcomes_at Hs) (seq 0 (length X)).
 Lemma match_classes_sound ex n cls xs ys Hs os X' : is_exp ex -> (n <= S T)%nat ->
   match_heads = Some Hs -> registers_fit = true -> match_outcomes Hs = Some os ->
-  lies_in X' os = true -> at_places P n xs -> by_class X n cls xs ->
+  lies_in X' os = true -> at_places P n xs -> by_class X n cls xs -> placed p h n cls ->
   (forall t, (1 <= t < n)%nat -> (next_classes h cls t < NextClasses h)%nat) ->
     layer_on ex n l xs ys -> by_class X' n (next_classes h cls) ys.
 Proof.
-  intros HX Hn HR HF HO HLI HA HB HN [hs [HH HL]] t Ht.
+  intros HX Hn HR HF HO HLI HA HB HPL HN [hs [HH HL]] t Ht.
   destruct (HL t ltac:(lia)) as [y [z [Hy [Hz Ho]]]]. destruct (HB t Ht) as [C1 C2].
-  destruct (match_heads_sound ex n cls xs hs Hs HX Hn HR HA HB HH t ltac:(lia)) as [_ HM].
+  destruct (match_heads_sound ex n cls xs hs Hs HX Hn HR HA HB HPL HH t ltac:(lia)) as [_ HM].
   assert (EA : asks_at h cls t = nth (cls t) (Asks h) O) by (destruct t; [lia|reflexivity]).
   rewrite EA in HM.
   pose proof (mapM_nth _ _ _ (cls t) O [] HO ltac:(rewrite seq_length; exact C1)) as E1.
@@ -283,11 +347,11 @@ Proof.
   now apply constant_sound.
 Qed.
 Lemma at_position_sound ex n cls xs Hs : is_exp ex -> (n <= S T)%nat -> match_heads = Some Hs ->
-  loose_fits Hs = true -> at_places P n xs -> by_class X n cls xs ->
+  loose_fits Hs = true -> at_places P n xs -> by_class X n cls xs -> placed p h n cls ->
   forms_of_heads h l ex n cls xs (at_position Hs).
 Proof.
-  intros HX Hn HR HF HA HB hs HH t Ht.
-  destruct (match_heads_sound ex n cls xs hs Hs HX Hn HR HA HB HH t Ht) as [L HM].
+  intros HX Hn HR HF HA HB HPL hs HH t Ht.
+  destruct (match_heads_sound ex n cls xs hs Hs HX Hn HR HA HB HPL HH t Ht) as [L HM].
   destruct t as [|t]; [exact HM|]. cbn [at_position]. pose proof (counts_in T h cls (S t)
     ltac:(lia)) as W. unfold loose_fits in HF. revert L HM HF. clear HR. revert hs HH.
   intros hs _. revert hs. induction Hs as [|H Hs IH]; intros hs L HM HF; cbn in *.

@@ -78,21 +78,29 @@ Definition read_count : read any_hint :=
   p <- many truth ;; c <- many read_channel ;; made (Counts {| Picks := p; Channels := c |}).
 Definition read_copy : read copy_hint := parts 2 (
   w <- many truth ;; c <- many read_channel ;; made {| Writers := w; Copied := c |}).
-Definition read_match : read any_hint := c <- many read_copy ;; made (Matches c).
+Definition read_match : read any_hint :=
+  f <- truth ;; c <- many read_copy ;; made (Matches f c).
+Definition read_back : read any_hint :=
+  d <- natural ;; c <- many read_channel ;; made (LookBack d c).
 Definition read_head_hint : read any_hint := fun l => match l with
-  | 3 :: 0 :: l => read_count l | 2 :: 1 :: l => read_match l | _ => None end.
+  | 3 :: 0 :: l => read_count l | 3 :: 1 :: l => read_match l | 3 :: 2 :: l => read_back l
+  | _ => None end.
+Definition read_rule : read rule := fun l => match l with
+  | 1 :: 0 :: l => Some (Own, l) | 2 :: 1 :: l => (j <- natural ;; made (After j)) l
+  | 2 :: 2 :: l => (j <- natural ;; made (Once j)) l | _ => None end.
 Definition read_group : read group := parts 5 (
   w <- many number ;; m <- number ;; s <- truth ;; c <- many natural ;; n <- natural ;;
   made {| Weights := w; Modulus := m; Stops := s; Coarse := c; Coarses := n |}).
-Definition read_layer_hint : read layer_hint := parts 14 (
+Definition read_layer_hint : read layer_hint := parts 15 (
   heads <- many read_head_hint ;; steps <- many (many number) ;;
-  sets <- many (many (maybe number)) ;; places <- many natural ;; groups <- many read_group ;;
+  sets <- many (many (maybe number)) ;; rules <- many read_rule ;; places <- many natural ;;
+  groups <- many read_group ;;
   cut <- natural ;; owner <- many natural ;; channels <- many natural ;;
   next <- many (many (pair (many number) natural)) ;; classes <- natural ;;
   keys <- many natural ;; key_classes <- natural ;; asks <- many natural ;;
   ask_classes <- natural ;;
-  made {| HeadHints := heads; Steps := steps; Sets := sets; PlaceOf := places; Groups := groups;
-          Cut := cut; Owner := owner; OwnerY := channels; NextClass := next;
+  made {| HeadHints := heads; Steps := steps; Sets := sets; Rules := rules; PlaceOf := places;
+          Groups := groups; Cut := cut; Owner := owner; OwnerY := channels; NextClass := next;
           NextClasses := classes; Keys := keys; KeyClasses := key_classes; Asks := asks;
           AskClasses := ask_classes |}).
 Definition read_counting : read transformer_hints :=
