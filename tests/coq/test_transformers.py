@@ -308,7 +308,7 @@ def test_what_is_not_covered_is_refused_in_one_line(
     capsys.readouterr()
     assert run(["verify", net, "--kernel"]) == 2
     message = capsys.readouterr().err
-    assert "words reach more than 8,000 pairs" in message
+    assert "words reach more than 10,000 pairs" in message
     assert len(message.strip().splitlines()) <= 2
     with pytest.raises(InvalidFile, match="must be a directory with"):
         krohn.verify(tmp_path, kernel=True)

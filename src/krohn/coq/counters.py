@@ -16,7 +16,7 @@ import numpy as np
 from krohn.automata.graph import explore
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.coq.counting_hints import OWN, BackHint, CountHint, Counting, Group, LayerHint, MatchHint, Residues
-from krohn.coq.cuts import TOLERANCE, last_cut
+from krohn.coq.cuts import TOLERANCE, end_of, last_cut
 from krohn.coq.heads import (
     GRID,
     MOST_COUNTS,
@@ -35,7 +35,7 @@ from krohn.errors import Unsupported
 from krohn.network.forward import apply_mlp
 from krohn.network.transformer import Head, Layer, Matrix, Transformer
 
-MOST_PAIRS = 8_000
+MOST_PAIRS = 10_000
 MOST_PLACES = 64
 MOST_SHORT = 128
 """Up to this length, words may have a class for each place; `MOST_PAIRS` bounds how many are looked at."""
@@ -262,7 +262,8 @@ def _mixed(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
     residues that words reach.
     """
     kinds = [
-        distance_of(head, before) or ("counts" if _counts(head, before) else "matches") for head in layer.heads
+        distance_of(head, before) or ("counts" if _counts(head, before) else "matches")
+        for head in layer.heads
     ]
     matching = [head for head, kind in zip(layer.heads, kinds, strict=True) if kind == "matches"]
     asks, _ = _classes(before, [head.query for head in matching])
@@ -301,9 +302,13 @@ def _mixed(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
         for into, channels in zip(written, copied, strict=True):
             into += [(c.counter, c.unit / GRID * out) for c, out in zip(channels, head.output, strict=True)]
     spans = registers.spans
+    ends = _ends(layer, before, asks, registers, [_effects(each, constant, len(spans)) for each in written])
 
     def add(at: int, residues: tuple[int, ...]) -> Matrix:
-        marks = [_count_in(span, r, len(span)) for span, r in zip(spans, residues, strict=True)]
+        marks = [
+            r if end else _count_in(span, r, len(span))
+            for span, r, end in zip(spans, residues, ends, strict=True)
+        ]
         return np.asarray(sum((marks[counter] * effect for counter, effect in written[asks[at]]), constant))
 
     hint = LayerHint(
@@ -312,11 +317,52 @@ def _mixed(layer: Layer, before: Before) -> tuple[LayerHint, Added]:
         sets=tuple(registers.sets),
         rules=() if set(registers.rules) <= {OWN} else tuple(registers.rules),
         places=tuple(before.residues.tolist()),
-        groups=tuple(Group((*(0,) * j, 1), len(span)) for j, span in enumerate(spans)),
+        groups=tuple(
+            Group((*(0,) * j, 1), end or len(span), stops=end > 0)
+            for j, (span, end) in enumerate(zip(spans, ends, strict=True))
+        ),
         keys=keys,
         asks=asks,
     )
     return hint, add
+
+
+def _effects(written: list[tuple[int, Matrix]], constant: Matrix, counters: int) -> Matrix:
+    """What one of each counter adds to the stream, and, last, what the heads add in any case."""
+    rows = np.zeros((counters + 1, len(constant)))
+    for counter, effect in written:
+        rows[counter] += effect
+    rows[-1] = constant
+    return rows
+
+
+def _ends(
+    layer: Layer, before: Before, asks: tuple[int, ...], registers: Registers, effects: list[Matrix]
+) -> list[int]:
+    """For each counter of which no more matters from some count on how many counts are told apart; else 0.
+
+    Looked at where each other counter is at an end of its span; Coq looks at all that words reach.
+    """
+    spans, ends = registers.spans, [0] * len(registers.spans)
+    numbers = [*registers.steps, *([v or 0 for v in row] for row in registers.sets)]
+    if min((min(row) for row in numbers), default=0) < 0:  # what stops must not fall
+        return ends
+    corners = np.zeros((2 + len(spans), len(spans)))
+    corners[1] = [span.stop - 1 for span in spans]
+    corners[2:] = np.diag(corners[1])
+    for j, (steps, span) in enumerate(zip(registers.steps, spans, strict=True)):
+        if not any(steps):
+            continue
+        others = np.where(np.arange(len(spans)) == j, 0.0, corners)
+        for ask, effect in enumerate(effects):
+            rows = before.stream[np.array(asks) == ask] * layer.keep_attention
+            moved = np.arange(len(span))[:, None] * effect[j]
+            for corner in others:
+                mixed = (rows + corner @ effect[:-1] + effect[-1]) + moved[:, None]
+                after = mixed * layer.keep_mlp + apply_mlp(layer.mlp, mixed)
+                ends[j] = max(ends[j], end_of(after.reshape(len(span), -1)))
+        ends[j] = ends[j] if ends[j] < len(span) else 0
+    return ends
 
 
 def _classes(before: Before, weights: list[Matrix]) -> tuple[tuple[int, ...], list[Matrix]]:

@@ -85,7 +85,7 @@ def _cut_at(
         parts = units[:, own] @ mlp.weights[place][own]
         values = np.concatenate([parts, (stream * layer.keep_mlp)[:, own_channels]], axis=1)
         moduli.append(_period(values))
-        stops.append(span.start == 0 and (end := _end(values)) < moduli[-1])
+        stops.append(span.start == 0 and (end := end_of(values)) < moduli[-1])
         if stops[-1]:
             moduli[-1] = end
     if len(rows) * int(np.prod(moduli, dtype=object)) > MOST_OUTCOMES:
@@ -105,7 +105,7 @@ def _period(rows: Matrix) -> int:
     return len(rows)
 
 
-def _end(rows: Matrix) -> int:
+def end_of(rows: Matrix) -> int:
     """One more than the number of rows before the constant tail."""
     moved = np.flatnonzero((np.abs(rows - rows[-1:]) >= TOLERANCE).any(axis=1))
     return int(moved[-1]) + 2 if len(moved) else 1

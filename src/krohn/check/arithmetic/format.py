@@ -233,6 +233,8 @@ class Format:
     def sine(self, box: Real) -> Real:
         """sin of computed numbers: near the value at the middle, at most 1 in size up to its error."""
         middle = (box.lo + box.hi) / 2
+        # This checker rounds the sum, of up to twice the size, before it is halved, and one difference, of up
+        # to twice the size: three units of the size. (Sine moves two numbers no farther apart.)
         far = np.maximum(box.hi - middle, middle - box.lo) + 4 * OWN.unit * box.size
         far = far + SINE * (self.inner.unit + OWN.unit) + self.rounding(np.ones_like(far))
         made, top = np.sin(middle), 1 + SINE * self.inner.unit + self.rounding(np.ones(1))
@@ -274,6 +276,7 @@ class Format:
         full = all(side.all() for side in sizes)  # no product is of 0: fewer arrays of all pairs
         there = [(side != 0).astype(np.float64) for side in sizes]
         terms = width if full else there[0] @ there[1].T
+        # Query and key, each times the root of a rounded root: two roundings of the factor, one of a product.
         once = 0.0 if root == 1 else 6.0
         off = self.inner.error(size, width + 1 + once, terms + once)  # no terms: size 0, and off is 0
         if root != 1:  # underflow of queries and keys that are divided first
@@ -350,14 +353,17 @@ class Format:
         equal = (reach == 0) & (count < 2.0**self.inner.bits)
         terms = np.expm1(np.where(equal, SAFE * (self.inner.unit + OWN.unit), terms))
         coarse = (SAFE * self.outer.unit, self.outer.tiny) if self.coarse else (0.0, 0.0)
+        # Below the least normal number exp may be any number up to it. The sum is at least nearly 1: in the
+        # numerator this moves a weight by one such number, in the sum by ``count`` of them, and the true
+        # weight and the quotient may be below it, too: count + 3, and the factors are near 1.
         return ample(terms) + coarse[0], 4 * (count + 1) * self.normal + coarse[1]
 
     def averaged(self, size: Array, largest: Array, count: Array, terms: float) -> Array:
         """Error of Σ w v with ``count`` nonzero terms of at most ``largest``; ``size`` is their total size.
 
         Two bounds hold, so the smaller does. A term passes ``terms`` roundings. And a partial sum of j terms
-        is at most j·largest: over any tree these add up to less than largest·count(count+3)/2, products
-        included.
+        is at most j·largest: over any tree these add up to at most 2 + 3 + … + count, as in a chain, and with
+        the products to less than count(count+3)/2. Computed partial sums have errors themselves: ``growth``.
         """
         off = self.inner.error(size, terms + 1.0, terms)
         growth = np.exp((count + 1) * np.log1p(self.inner.unit))

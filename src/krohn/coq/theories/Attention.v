@@ -1,4 +1,6 @@
-(* Heads that give every letter the same share, so that they count. *)
+(* Softmax where position 0 has the largest score and the letters that are picked have nearly the
+   same one: then each of them has nearly the same share, which is bounded from the scores, and a
+   weighted sum of values that are nearly multiples of a unit is a count of steps, give or take. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax.

@@ -1,5 +1,8 @@
-(* The checker for words of every length, for any arithmetic that describes the device's; and its
-   soundness. *)
+(* The checker of recurrent networks for words of every length, and its soundness.
+   It goes through a finite list of pairs, a state of the network and one of the automaton: from
+   each pair each letter must have a step, the right logit must lead after it, and the next pair
+   must be in the list.  One induction over words proves it enough, for any arithmetic that
+   describes the device's: integers where no order of adding matters, or floats in one order. *)
 From Coq Require Import ZArith List Permutation Bool Lia.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network.

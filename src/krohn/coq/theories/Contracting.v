@@ -1,4 +1,8 @@
-(* Trained LSTMs: boxes of their state that every letter maps into each other. *)
+(* Trained LSTMs: boxes of their state that every letter maps into each other.
+   A box belongs to a state of the automaton and a letter before it.  Sums of the cell are bounded
+   in any order, sigmoid and tanh by their accuracy; if each letter maps each box into its
+   follower, and on each box the right logit leads, then so it is after every word, by
+   induction. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra Permutation.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Tensors Fits Transformer Boxes Softmax Attention

@@ -1,4 +1,8 @@
-(* Heads that copy: one position has nearly the whole share, the latest that writes. *)
+(* Heads that copy: one position has nearly the whole share.  It is the latest that writes, or the
+   first, or the one that is a fixed distance back, and a counter says what stood there: it is set
+   by each writer, or by the first alone, or is the end of a delay line.  The result of the head is
+   then a form of that counter: the value at position 0, and a unit for each mark, give or take
+   what the other positions weigh. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms
@@ -443,7 +447,8 @@ Proof.
     specialize (SC (S i) ltac:(lia)). rewrite W in SC. specialize (OTHER ltac:(lia) W).
     unfold lies_between in SC. destruct (end_at (S i - 1) ends) as [[bot top] non].
     cbn [snd] in OTHER. exists non. split; [exact SC|].
-    assert (K : non + M <= fst e0) by lia. apply IZR_le in K. eapply Rle_trans; [exact K|exact S0a].
+    assert (K : non + M <= fst e0) by lia. apply IZR_le in K.
+    eapply Rle_trans; [exact K|exact S0a].
   - destruct LW as [|LW]; [contradiction|].
     pose proof (SC L ltac:(lia)) as CL. rewrite LW in CL.
     assert (ML : M + snd e0 <= fst (fst (end_at (L - 1) ends))).

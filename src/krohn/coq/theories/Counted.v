@@ -1,4 +1,8 @@
-(* The whole check of a counting Transformer, and the theorem that it is enough. *)
+(* The whole check of a Transformer that is not a scan, and the theorem that it is enough.
+   The machine of classes and residues of all layers is followed along words beside the automaton:
+   the pairs that words reach are a finite list, which each letter must map into itself.  Boxes of
+   each class are computed layer by layer, and in those of a final class the right logit must lead.
+   Here is also that a run exists, and an exp as assumed, so that the claim is not empty. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra FMapPositive.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms

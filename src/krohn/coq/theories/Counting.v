@@ -1,5 +1,10 @@
-(* Numbers and matrices as boxes, hints, and heads that count: their results as forms of the
-   counts. *)
+(* Hints, counters, and heads that count.
+   A layer has counters.  The class of each letter says what it adds to a counter or sets it to; a
+   counter may also take what another had a letter before, or move only once.  Counters are read in
+   groups, as a sum by its residue or up to where it stops, and class and residues say the class
+   after the layer: all of it is a finite machine without rounding (advanced_is).
+   A head that gives each letter it picks nearly the same share has a count as its result, times a
+   unit, give or take (head_sound). *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms.
@@ -207,9 +212,9 @@ Record group := { Weights : list Z; Modulus : Z; Stops : bool; Coarse : list nat
      no head does.
    Rules: for each counter, where not all are Own. *)
 Record layer_hint := { HeadHints : list any_hint; Steps : list (list Z);
-  Sets : list (list (option Z)); Rules : list rule; PlaceOf : list nat; Groups : list group; Cut : nat;
-  Owner : list nat; OwnerY : list nat; NextClass : list (list (list Z * nat)); NextClasses : nat;
-  Keys : list nat; KeyClasses : nat; Asks : list nat; AskClasses : nat }.
+  Sets : list (list (option Z)); Rules : list rule; PlaceOf : list nat; Groups : list group;
+  Cut : nat; Owner : list nat; OwnerY : list nat; NextClass : list (list (list Z * nat));
+  NextClasses : nat; Keys : list nat; KeyClasses : nat; Asks : list nat; AskClasses : nat }.
 Definition step_of (h : layer_hint) (j k : nat) : Z := nth k (nth j (Steps h) []) 0.
 Definition set_of (h : layer_hint) (j k : nat) : option Z := nth k (nth j (Sets h) []) None.
 Definition own_moved (h : layer_hint) (j k : nat) (z : Z) : Z := match set_of h j k with Some v =>
@@ -281,8 +286,8 @@ Qed.
 Definition own_only (h : layer_hint) (g : group) : bool :=
   forallb (fun j => (nth j (Weights g) 0 =? 0) || is_own h j) (seq 0 (length (Weights g))).
 Definition together (h : layer_hint) (g : group) : bool :=
-  own_only h g && forallb (fun k => unset (Weights g) (fun j => set_of h j k) || match all_set (Weights g) (fun j
-    => set_of h j k) with Some _ => true | None => false end)
+  own_only h g && forallb (fun k => unset (Weights g) (fun j => set_of h j k) ||
+    match all_set (Weights g) (fun j => set_of h j k) with Some _ => true | None => false end)
           (seq 0 (fold_right (fun r m => Nat.max (length r) m) O (Sets h))).
 Lemma set_of_beyond h j k : (fold_right (fun r m => Nat.max (length r) m) O (Sets h) <= k)%nat ->
   set_of h j k = None.

@@ -1,5 +1,6 @@
-(* Every order of adding: the checker computes with integers (multiples of 2^-8) and requires that
-   no sum of absolute terms needs more than 24 bits. *)
+(* Every order of adding, where nothing is rounded: the checker computes with integers (multiples
+   of 2^-8) and requires that no sum of absolute terms needs more than 24 bits.  Each partial sum
+   in each order is then a float, so that every order gives the same one. *)
 From Coq Require Import ZArith List Bool Lia Permutation Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Closed Exists.

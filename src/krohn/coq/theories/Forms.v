@@ -1,5 +1,6 @@
 (* Forms: a number is a linear form of counts, give or take; what sums of products make of forms.
-   *)
+   Two numbers that have an error in common keep it as one coefficient, so that it cancels where
+   they are subtracted; boxes would add it up. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention.

@@ -1,4 +1,8 @@
-(* One layer: from classes of letters and counts to the classes after it. *)
+(* One layer whose heads count: from classes of letters and counts to the classes after it.
+   The MLP is cut where each hidden unit depends on the class or on one group of counters.  Up to
+   the cut it is computed for each group, class and count, and counts with one residue are joined;
+   behind it the parts of all groups are added, for each class with each list of residues that
+   words reach. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms
@@ -320,7 +324,8 @@ Definition tables (hs : list (list form)) : option (list (list (list (option pie
 Definition sizes_fit : bool :=
   (Cut h <? length (BMlps b))%nat && forallb (fun g => (g <? length (Groups h))%nat) (Owner h) &&
     forallb (fun g => (g <? length (Groups h))%nat) (OwnerY h) &&
-  negb (length (Groups h) =? 0)%nat && ((length (Rules h) =? 0)%nat && rises h) && forallb (fun g => forallb (fun k =>
+  negb (length (Groups h) =? 0)%nat && ((length (Rules h) =? 0)%nat && rises h) &&
+  forallb (fun g => forallb (fun k =>
     (nth k (Coarse g) O <? Coarses g)%nat) (seq 0 (length X))) (Groups h).
 
 (* what is known of a piece, for the numbers before the MLP and the hidden units *)

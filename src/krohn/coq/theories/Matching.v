@@ -44,7 +44,8 @@ Definition asked (first : bool) (bh : bhead) (k0 v0 : list box) (vx : list (list
       then copied_out T X h first bh hh M (key_writes hh) v0 vx else None
   | _, _ => None end end.
 (* for each class of queries the results of the head; position 0 sees only itself *)
-Definition match_forms (first : bool) (bh : bhead) (hints : list copy_hint) : option (list (list form)) :=
+Definition match_forms (first : bool) (bh : bhead) (hints : list copy_hint) :
+  option (list (list form)) :=
   let K := joined (Keys h) (KeyClasses h) in let A := joined (Asks h) (AskClasses h) in
   match times_box (nth 0 P []) (BQ bh), times_box (nth 0 P []) (BK bh),
     times_box (nth 0 P []) (BV bh), mapM (fun B => times_box B (BV bh)) X,
@@ -75,7 +76,8 @@ Proof.
   apply ends_of_sound with (b := b); [|exact IB]. rewrite EC. apply nth_In.
   pose proof (mapM_len _ _ _ EM) as LM. rewrite combine_length in LM. lia.
 Qed.
-Lemma match_head_sound first ex n bh hints th Hs cls xs ys : is_exp ex -> (n <= S T)%nat -> inh bh th ->
+Lemma match_head_sound first ex n bh hints th Hs cls xs ys : is_exp ex -> (n <= S T)%nat ->
+  inh bh th ->
   match_forms first bh hints = Some Hs -> at_places P n xs -> by_class X n cls xs ->
   head_on ex n th xs ys -> forall t, (t < n)%nat ->
   (asks_at cls t < length Hs)%nat /\ infs (nth (asks_at cls t) Hs []) (counts h cls t) (ys t).
@@ -245,35 +247,43 @@ Proof.
     destruct (IH hints rs' HR' hs' HH' ltac:(cbn in E; lia)) as [N1 N2].
     split; constructor; assumption.
 Qed.
-(* Group j is counter j, and its residue says what the counter is. *)
+(* Group j is counter j, and its residue says what the counter is, or that it is where counting
+   stops or beyond. *)
 Definition registers_fit : bool :=
-  (length (Steps h) <=? length (Groups h))%nat && (length (Sets h) <=? length (Groups h))%nat &&
+  rises h && (length (Steps h) <=? length (Groups h))%nat &&
+  (length (Sets h) <=? length (Groups h))%nat &&
   forallb (fun j => let g := group_at h j in let '(lo, hi) := span T h j in
-    negb (Stops g) && same_residues (Weights g) (only j 1) && (hi - lo <? Modulus g))
+    same_residues (Weights g) (only j 1) && (Stops g || (hi - lo <? Modulus g)))
     (seq 0 (length (Groups h))).
 Definition exactly (rs : list Z) (j : nat) : Z * Z :=
-  let lo := fst (span T h j) in
-  let v := lo + (nth j rs 0 - lo) mod Modulus (group_at h j) in (v, v).
+  let g := group_at h j in let '(lo, hi) := span T h j in let r := nth j rs 0 in
+  if Stops g then (r, if r <? Modulus g - 1 then r else hi)
+  else let v := lo + (r - lo) mod Modulus g in (v, v).
 Lemma exactly_sound cls t : registers_fit = true -> (t <= T)%nat ->
   within (exactly (residues h cls t)) (counts h cls t).
 Proof.
   intros H Ht j. unfold registers_fit in H. apply andb_prop in H as [H H3].
-  apply andb_prop in H as [H1 H2]. apply Nat.leb_le in H1, H2. rewrite forallb_forall in H3.
-  pose proof (counts_in T h cls t Ht j) as C. unfold exactly. cbv zeta. cbn [fst snd].
+  apply andb_prop in H as [H H2]. apply andb_prop in H as [H0 H1].
+  apply Nat.leb_le in H1, H2. rewrite forallb_forall in H3.
+  pose proof (counts_in T h cls t Ht j) as C. unfold exactly. cbv zeta.
   destruct (le_lt_dec (length (Groups h)) j) as [O|O].
   - assert (S0 : span T h j = (0, 0)).
     { unfold span, span_to. destruct T; [reflexivity|]. unfold span_after.
       rewrite !nth_overflow by lia. cbn [fold_right sets_from]. cbv zeta.
       cbn [fold_right sets_from fst snd]. f_equal; lia. }
     rewrite S0 in *. cbn [fst snd] in *. unfold residues. rewrite (nth_overflow (map _ _)) by
-      (rewrite map_length; exact O). rewrite Z.sub_diag, Z.mod_0_l; [lia|].
-    unfold group_at. rewrite nth_overflow by exact O. cbn. lia.
-  - specialize (H3 j ltac:(apply in_seq; lia)). cbv zeta in H3. set (g := group_at h j) in *.
+      (rewrite map_length; exact O). unfold group_at. rewrite nth_overflow by exact O.
+    cbn. lia.
+  - specialize (H3 j ltac:(apply in_seq; lia)). cbv zeta in H3.
+    pose proof (rises_at h j H0 O) as R. unfold rises_alone in R. cbv zeta in R.
+    apply andb_prop in R as [R _]. apply Z.ltb_lt in R. set (g := group_at h j) in *.
     destruct (span T h j) as [lo hi]. cbn [fst snd] in *.
-    apply andb_prop in H3 as [H3 H4]. apply andb_prop in H3 as [H3 H5]. apply Z.ltb_lt in H4.
-    apply negb_true_iff in H3. apply same_residues_eq in H5.
-    rewrite residues_at by exact O. fold g. unfold reduced, counted. rewrite H3, H5, dot_only.
-    rewrite Z.mul_1_l, Zminus_mod_idemp_l, Z.mod_small by lia. lia.
+    apply andb_prop in H3 as [H3 H4]. apply same_residues_eq in H3.
+    rewrite residues_at by exact O. fold g. unfold reduced, counted.
+    rewrite H3, dot_only, Z.mul_1_l. destruct (Stops g); cbn [orb] in H4.
+    + cbn [fst snd]. destruct (Z.ltb_spec (Z.min (counts h cls t j) (Modulus g - 1))
+        (Modulus g - 1)); lia.
+    + apply Z.ltb_lt in H4. cbn [fst snd]. rewrite Zminus_mod_idemp_l, Z.mod_small by lia. lia.
 Qed.
 (* each class with each list of residues *)
 Definition outcomes_at (Hs : list (list (list form))) (k : nat) : option (list (nat * list box)) :=

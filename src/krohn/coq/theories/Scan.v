@@ -1,5 +1,8 @@
-(* Heads that look back by a fixed distance: each layer composes two windows of letters into
-   one. *)
+(* Scans: every head looks back, and each layer composes two windows of letters into one.
+   A letter is a transformation of a few points, and register i holds where point i goes.  A layer
+   copies the registers of position t - d and composes them with those of t, so that windows
+   double, and after the last layer each holds the whole word.  No automaton of the network's
+   states is needed, which would have as many as there are transformations. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Transformer Boxes Softmax Attention Forms
@@ -230,7 +233,8 @@ Proof.
   cbn [OutHull OutBack].
   destruct (Hrow t ltac:(lia)) as [s [w [y [Hs [Hw [Hy HC]]]]]].
   pose proof in_h as [IQ [IK [IV IC]]].
-  destruct (looks_sound T m P bh th in_h ex n xs q k t s w w1 f1 HX Ht EL HA (fun i Hi => proj1 (Hqkv i Hi))
+  destruct (looks_sound T m P bh th in_h ex n xs q k t s w w1 f1 HX Ht EL HA
+              (fun i Hi => proj1 (Hqkv i Hi))
               (fun i Hi => proj1 (proj2 (Hqkv i Hi))) Hs Hw) as [W1 WO].
   assert (HV : forall i, (i < n)%nat -> inv vh (v i)).
   { intros i Hi. eapply times_sound; [exact (HE i Hi)|exact IV|exact EV|apply Hqkv; exact Hi]. }

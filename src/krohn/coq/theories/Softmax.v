@@ -1,4 +1,6 @@
-(* Softmax where position 0 has the largest score and all letters have nearly the same one. *)
+(* What softmax is made of, in boxes: exp x is at least (1 + x / 2^32)^(2^32), which is computed by
+   squaring whole numbers, and at most one over the same for - x; differences of scores and
+   quotients, or products with a reciprocal, are rounded. *)
 From Coq Require Import ZArith List Bool Lia Reals Lra.
 From Flocq Require Import Core BinarySingleNaN.
 From Krohn Require Import Float32 Network Bounds Transformer Boxes.
