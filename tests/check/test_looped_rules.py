@@ -12,9 +12,10 @@ from krohn.automata.zoo import parse_spec
 from krohn.check.certificate import read_certificate
 from krohn.check.claim import Claim
 from krohn.check.files.folders import Net, trained_net
-from krohn.check.ground import Verdict, Work
-from krohn.check.looped.block import CodedBlock
-from krohn.check.looped.rules import WINDOWS
+from krohn.check.files.reader import Automaton
+from krohn.check.ground import Refused, Verdict, Work
+from krohn.check.looped.block import CodedBlock, Tables
+from krohn.check.looped.rules import WINDOWS, meaning
 from krohn.check.rules import check_certificate, read_net
 from krohn.lab.models.architectures.looped import Looped, LoopedConfig, LoopedDecoder
 from krohn.lab.provable.exact_looped import exact_looped
@@ -153,3 +154,71 @@ def test_letter_by_letter_is_refused_where_codes_of_one_letter_differ() -> None:
     found = check_certificate(read_net(LASTING / "d8"), dataclasses.replace(certificate, claim=stronger))
     assert not found.certified
     assert "stands for state" in found.reason or "leads" in found.reason
+
+
+Map = tuple[int, ...]
+
+
+def after(first: Map, second: Map) -> Map:
+    return tuple(second[state] for state in first)
+
+
+def generated_by(letters: list[Map]) -> list[Map]:
+    """The transition semigroup, breadth first."""
+    found = list(dict.fromkeys(letters))
+    for element in found:  # grows while it is read
+        found += [new for letter in letters if (new := after(element, letter)) not in found]
+    return found
+
+
+def holds_by_definition(tables: Tables, automaton: Automaton) -> bool:
+    """W and P as plain sets, windows of one letter included; every code of P must be read as its state."""
+    letters = [tuple(column) for column in automaton.table.T.tolist()]
+    pairs = {(int(tables.pairs[0][a, b]), after(letters[a], letters[b]))
+             for a in range(len(letters)) for b in range(len(letters))}  # fmt: skip
+    pairs |= {(int(code), letters[a]) for a, code in enumerate(tables.first[0])}
+    products = tables.products[0].tolist()
+    while more := {(products[c][d], after(f, g)) for c, f in pairs for d, g in pairs} - pairs:
+        pairs |= more
+    prefixes = {(int(code), letters[a][automaton.start]) for a, code in enumerate(tables.first[0])}
+    prefixes |= {(code, images[automaton.start]) for code, images in pairs}
+    while more := {(products[c][d], f[q]) for c, q in prefixes for d, f in pairs} - prefixes:
+        prefixes |= more
+    return all(tables.read[0][code] == state for code, state in prefixes)
+
+
+def test_windows_are_closed_under_products_in_both_orders() -> None:
+    """Codes of the nine maps of abab. One product is another code that is read alike from the start: only the
+    windows that follow from it, met late and as the second factor, show the mistake.
+    """
+    spec = parse_spec("abab")
+    automaton = Automaton(spec.table.astype(np.int64), spec.start, np.arange(spec.num_states))
+    letters = [tuple(column) for column in automaton.table.T.tolist()]
+    elements = generated_by(letters)
+    number = {element: index for index, element in enumerate(elements)}
+
+    def sure(codes: object) -> tuple[np.ndarray, np.ndarray]:
+        return np.array(codes), np.ones(np.shape(codes))
+
+    products = np.array([[number[after(f, g)] for g in elements] for f in elements])
+    right = Tables(
+        sure([number[letter] for letter in letters]),
+        sure([[number[after(a, b)] for b in letters] for a in letters]),
+        sure(products),
+        sure([element[automaton.start] for element in elements]),
+    )
+    meaning(right, automaton, windows=True, budget=Work(1e9))
+    assert holds_by_definition(right, automaton)
+    wrong = 0
+    for (first, second), code in np.ndenumerate(products):
+        for other in np.flatnonzero((right.read[0] == right.read[0][code]) & (np.arange(9) != code)):
+            changed = products.copy()
+            changed[first, second] = other
+            tables = dataclasses.replace(right, products=sure(changed))
+            if holds_by_definition(tables, automaton):
+                meaning(tables, automaton, windows=True, budget=Work(1e9))
+            else:
+                wrong += 1
+                with pytest.raises(Refused):
+                    meaning(tables, automaton, windows=True, budget=Work(1e9))
+    assert wrong > 100

@@ -11,6 +11,8 @@ import pytest
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.files.reader import Automaton, Network
+from krohn.check.files.witness import MAX_NUMBER, witness_from
+from krohn.check.ground import Refused
 from krohn.check.transformer.checker import check
 from krohn.network.compiled import CompiledNetwork
 from krohn.proving.attempts import arithmetic, attempt
@@ -83,6 +85,14 @@ def test_strange_entries_are_refusals_never_exceptions_and_never_wrong(name: str
         target[place[-1]] = STRANGE[number % len(STRANGE)]
         check(network, automaton, "float32", LENGTH, broken)
         assert not check(network, wrong, "float32", LENGTH, broken).certified
+
+
+@pytest.mark.parametrize("number", [-1, MAX_NUMBER + 1])
+def test_labels_outside_their_range_are_refused_before_anything_is_computed(number: int) -> None:
+    """From the end of an array a negative number would pick another label, and no check would see it."""
+    given = {"states": [0, number], "classes": [0], "turn": [[1]], "wide": [[1.0]]}
+    with pytest.raises(Refused, match="witness: states must be whole numbers"):
+        witness_from({"kind": "layered", "channels": [[0]], "steps": [{"kind": "merge", **given}]})
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import krohn
+from krohn.construct.compiling import cost
 from krohn.exporting.standard_blocks import standard_blocks
 
 DEPTH_AND_BLOCKS = {
@@ -38,3 +39,11 @@ def test_the_target_observation_minimises_first() -> None:
     assert network.automaton.num_states == 2
     words = np.random.default_rng(0).integers(6, size=(30, 12))
     assert network.run(words).tolist() == [[q % 2 for q in parity.run(word)] for word in words.tolist()]
+
+
+def test_an_objective_compares_what_it_names_first() -> None:
+    network = krohn.compile("Grid4", length=16, unproved=True).transformer
+    assert cost(network, "depth")[0] == network.depth
+    assert cost(network, "blocks")[0] == network.num_blocks
+    assert cost(network, "parameters")[0] == network.num_parameters
+    assert cost(network, "width")[0] == max(network.dim, network.mlp_width, network.heads * network.head_dim)

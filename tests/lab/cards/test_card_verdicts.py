@@ -108,6 +108,13 @@ def test_the_majority_of_seeds_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     assert krohn.card(mine, ["S3"], seeds=2).rows[0]["verdict"] == "did not learn while the control did"
 
 
+def test_half_of_the_seeds_is_no_majority_and_needs_a_control(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The seed that fails comes last: when one of one has passed, no control is due yet."""
+    log = trained(monkeypatch, lambda name, seed: BAD if seed else GOOD, GOOD)
+    assert krohn.card(mine, ["S3"], seeds=2).rows[0]["verdict"] == "did not learn while the control did"
+    assert log[-1] == ("control", "S3", 0)
+
+
 @pytest.mark.parametrize("ends", [0, 1, 2, 3, 4])
 def test_what_never_ran_has_no_verdict(ends: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Every automaton gets a network before any gets a second; a limit leaves out the last ones."""

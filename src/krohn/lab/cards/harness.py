@@ -6,7 +6,7 @@ numbers of letters and of states, and maps letters [batch, T] to logits [batch, 
 causal.
 
 This is not the loop of ``krohn.lab.training``, which moves all replicates of an architecture in flat buffers:
-a module of somebody else does not have them.
+a module of somebody else does not have them (``docs/decisions/training-loops.md``).
 """
 
 import inspect

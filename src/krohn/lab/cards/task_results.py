@@ -113,7 +113,8 @@ class TaskResults:
     @property
     def control_due(self) -> bool:
         """Whether the verdict needs a control that was not trained: a failure that no theorem explains."""
-        open_ = self.known["can"] != "no" and not _most_pass(self.done)
+        shares = [(one.right, one.right_at_4) for one, _ in self.done]
+        open_ = self.known["can"] != "no" and not _most_pass(shares)
         return bool(self.done) and open_ and self.control is None
 
     def train_control(self, clock: Clock) -> None:
@@ -175,8 +176,9 @@ def passes_both(right: float, right_at_4: float) -> bool:
     return right >= PASSES and right_at_4 >= PASSES
 
 
-def _most_pass(done: Sequence[tuple[Trained, Any]]) -> bool:
-    return 2 * sum(passes_both(one.right, one.right_at_4) for one, _ in done) > len(done)
+def _most_pass(shares: Sequence[tuple[float, float]]) -> bool:
+    """Whether more than half of the seeds pass, each by its shares at T and at 4T."""
+    return 2 * sum(passes_both(*pair) for pair in shares) > len(shares)
 
 
 NOT_RUN, LEARNED, CANNOT = "not run", "learned", "cannot (theorem)"
@@ -190,8 +192,7 @@ def verdict(row: Mapping[str, Any]) -> str:
     """What training says: without a seed nothing, and of a failure nothing without a control."""
     if not row["seeds"]:
         return NOT_RUN
-    shares = zip(row["accuracy"]["T"], row["accuracy"]["4T"], strict=True)
-    if 2 * sum(passes_both(*pair) for pair in shares) > row["seeds"]:
+    if _most_pass(list(zip(row["accuracy"]["T"], row["accuracy"]["4T"], strict=True))):
         return LEARNED
     if row["can"] == "no":
         return CANNOT

@@ -7,8 +7,8 @@ than the states themselves: those of A5 have 12 and 6 states.
 
 Every gate must be open or closed on the whole box of a code. The loss is a gate's distance from that at the
 worst point of the box; for given boxes it is convex in the weights. Where gates are saturated, the cell
-forgets all but the code, errors shrink, and boxes close. No word is drawn, so the loop of
-``krohn.lab.training`` has nothing to share with this one but the optimiser.
+forgets all but the code, errors shrink, and boxes close. No word is drawn, so that this loop shares nothing
+with that of ``krohn.lab.training`` (``docs/decisions/training-loops.md``).
 """
 
 from collections.abc import Callable, Mapping

@@ -208,16 +208,16 @@ def _reasons(values: Mapping[str, Any]) -> list[str]:
     faults = [reason for part in parts for reason in part.reasons()]
     if {"model", "task"} <= values.keys():
         wrong = _too_large(values["model"]) or values["model"].reasons(values["task"].num_tokens)
-        faults += wrong or [*_without_matrices(values), *_untaught(values)]
+        faults += wrong or [*_muon_reasons(values), *_hint_reasons(values)]
     for name in ("replicates", "steps"):
         if values.get(name, 1) < 1:
             faults.append(f"{name} must be at least 1; got {values[name]}")
     if values.get("seed", 0) < 0:
         faults.append(f"seed must lie in [0, 2^63); got {values['seed']}")
-    return faults + _shared_out(values)
+    return faults + _too_few_replicates(values)
 
 
-def _shared_out(values: Mapping[str, Any]) -> list[str]:
+def _too_few_replicates(values: Mapping[str, Any]) -> list[str]:
     """Errors if there are too few replicates for halving or for the learning rates."""
     replicates, faults = values.get("replicates", 0), []
     if values.get("halving") is not None and replicates == 1:
@@ -230,7 +230,7 @@ def _shared_out(values: Mapping[str, Any]) -> list[str]:
     return faults
 
 
-def _without_matrices(values: Mapping[str, Any]) -> list[str]:
+def _muon_reasons(values: Mapping[str, Any]) -> list[str]:
     """An error if the optimizer is Muon and the network has no block matrices."""
     optimizer, model = values.get("optimizer"), values["model"]
     if optimizer is None or optimizer.method != "muon":
@@ -240,7 +240,7 @@ def _without_matrices(values: Mapping[str, Any]) -> list[str]:
     return [f"optimizer muon needs a model with matrices of blocks, as gpt has; got {model.kind}: use adamw"]
 
 
-def _untaught(values: Mapping[str, Any]) -> list[str]:
+def _hint_reasons(values: Mapping[str, Any]) -> list[str]:
     """Why there can be no such hints in this model and task."""
     teach, model, task = values.get("teach"), values["model"], values["task"]
     if teach is None or teach.reasons():
