@@ -20,6 +20,7 @@ from krohn.check.graph.columns import cases_of
 from krohn.check.graph.evaluate import Plan, in_parts, positions_of
 from krohn.check.graph.graph import graph_net, graphs_of, written
 from krohn.check.ground import Refused
+from krohn.check.rules import check_certificate
 from krohn.errors import InvalidInput, KrohnError
 from krohn.lab.provable.tracing import read_graph
 from lab.provable.own_modules import Normed, Seen
@@ -128,7 +129,6 @@ REFUSED = {
     "numpy": (lambda m, t, out: out * float(t.numpy().sum()), "value of a token"),
     "dropout": (lambda m, t, out: nn.functional.dropout(out, 0.5), "dropout|bernoulli"),
     "noise": (lambda m, t, out: out + torch.randn(2), "random"),
-    "half": (lambda m, t, out: out.bfloat16().float(), "bfloat16"),
     "double": (lambda m, t, out: out.double().float(), "float64"),
     "a buffer": (written_down, "parameter or a buffer"),
     "in turn": (in_turn, "another graph"),
@@ -170,10 +170,44 @@ def test_state_between_runs_is_seen_when_the_object_is_run() -> None:
         krohn.verify(Changed(counted), automaton=SEEN, length=6)
 
 
-def test_weights_in_half_are_asked_about_in_float32_by_name() -> None:
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_module_in_half_is_asked_about_in_its_type(dtype: torch.dtype) -> None:
+    name = str(dtype).removeprefix("torch.")
+    verdict = krohn.verify(Seen().to(dtype), automaton=SEEN, length=4)
+    assert verdict.certified
+    assert verdict.claim.dtype == name
+    same = krohn.verify(Seen(), automaton=SEEN, length=4, dtype=name)
+    assert same.certified
+    assert same.claim.network == verdict.claim.network
+    assert krohn.verify(Seen().to(dtype), automaton=SEEN, length=4, dtype="float32").claim.dtype == "float32"
+    assert same.certificate is not None
+    other = replace(same.certificate, claim=replace(same.claim, dtype="float32"))
+    assert same.graph is not None
+    assert "computes in" in check_certificate(same.graph, other).reason
+    # 0.2 rounds to another number: what float32 gets right, bfloat16 gets wrong.
+    near = krohn.verify(Seen(threshold=0.1249, sharp=1.0), automaton=SEEN, length=8, dtype=name)
+    assert not near.certified
+
+
+def test_doubles_are_asked_about_in_float32_by_name() -> None:
     with pytest.raises(InvalidInput, match="--dtype float32"):
-        krohn.verify(Seen().bfloat16(), automaton=SEEN, length=4)
-    assert krohn.verify(Seen().bfloat16(), automaton=SEEN, length=4, dtype="float32").certified
+        krohn.verify(Seen().double(), automaton=SEEN, length=4)
+    assert krohn.verify(Seen().double(), automaton=SEEN, length=4, dtype="float32").certified
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("seed", range(3))
+def test_bounds_hold_what_torch_stores(seed: int, dtype: torch.dtype) -> None:
+    module, length = Normed(seed).to(dtype), 6
+    graph = read_graph(module, length)
+    words = np.random.default_rng(seed).integers(0, 5, (40, length))
+    with torch.no_grad():
+        run = module(torch.from_numpy(words)).double().numpy().reshape(40, -1)
+    norms = frozenset(node.first for node in graph.nodes if node.op == "norm")
+    for fresh in (frozenset[int](), norms):
+        out = Plan(graph, graph.answer.reshape(-1)).run(words, fresh=fresh)
+        assert (np.abs(out.c - run) <= out.rad).all()
+        assert np.median(out.rad) < 5
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -27,6 +27,8 @@ BEYOND = 2.0**128 - 2.0**103
 """From here on a rounded number is infinite."""
 UNDERFLOW = 2.0**-120
 """What a weight of softmax can be off for lack of smaller numbers."""
+HALF = {"bfloat16": (8, TINY, (2 - 2.0**-8) * 2.0**127), "float16": (11, 2.0**-24, 65520.0)}
+"""Bits of a half type, the error near 0, and from where on a rounded number is infinite."""
 BENT = 16.0
 """Roundings of x in GELU: tanh or erf, of an argument with its own roundings, then two products."""
 
@@ -338,6 +340,16 @@ def rounding_of(x: Affine, rounds: int = 0) -> Array:
 def sine(x: Affine, shift: float = 0.0) -> Affine:
     """sin(x + shift): both derivatives are at most 1."""
     return curved(x, np.sin(x.c + shift), np.cos(x.c + shift), 1.0, SINE * UNIT + 2.0**-50)
+
+
+# Rule: numbers are stored in a half type.
+# Conclusion: one rounding of a number up to |x|; what is beyond the type may be anything, −∞ stays so.
+def stored(x: Affine, name: str) -> Affine:
+    """x rounded to bfloat16 or float16."""
+    bits, tiny, beyond = HALF[name]
+    hidden = np.isneginf(x.c) & (x.rad == 0)
+    off = OWN * x.r + SAFE * 2.0**-bits * x.size + tiny
+    return Affine(x.c, np.where(hidden, 0.0, np.where(x.size < beyond, off, np.inf)), x.g)
 
 
 def compare(op: str, x: Affine, y: Affine) -> Affine:

@@ -207,6 +207,8 @@ SINGLE: dict[str, Callable[[Affine], Affine]] = {
     "gelu_tanh": affine.gelu_tanh,
     "relu": affine.relu,
     "erf": affine.error_function,
+    "bfloat16": lambda x: affine.stored(x, "bfloat16"),
+    "float16": lambda x: affine.stored(x, "float16"),
     "abs": affine.magnitude,
     "sin": affine.sine,
     "cos": lambda x: affine.sine(x, np.pi / 2),

@@ -25,12 +25,15 @@ from krohn.errors import need
 
 FILE, MODEL = "graph.json", "model.safetensors"
 VERSION = 1
+HALVES = ("bfloat16", "float16")
+"""Types that numbers may be stored in; what computes is float32."""
 EACH = {
     **dict.fromkeys(("add", "sub", "mul", "div", "max", "min"), 2),
     **dict.fromkeys(("whole_add", "whole_sub", "whole_mul"), 2),
     **dict.fromkeys(("eq", "ne", "lt", "le", "gt", "ge", "and", "or"), 2),
     **dict.fromkeys(("neg", "abs", "square", "exp", "sqrt", "rsqrt", "reciprocal", "tanh", "sigmoid"), 1),
     **dict.fromkeys(("silu", "gelu", "gelu_tanh", "relu", "erf", "sin", "cos", "not", "float"), 1),
+    **dict.fromkeys(HALVES, 1),
     "where": 3,
 }
 """Entry by entry: how many arguments each has."""

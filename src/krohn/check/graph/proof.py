@@ -1,6 +1,6 @@
 """Proofs about a graph on all inputs of a claim: each by itself, or classes of them behind the heads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -11,7 +11,7 @@ from krohn.check.claim import ANY, Claim
 from krohn.check.files.folders import Net
 from krohn.check.graph.columns import Case, cases_of, words_of
 from krohn.check.graph.evaluate import Plan, in_parts
-from krohn.check.graph.graph import Graph, graphs_of
+from krohn.check.graph.graph import HALVES, Graph, graphs_of
 from krohn.check.graph.head import (
     Classes,
     Frame,
@@ -50,11 +50,19 @@ def assumed(net: Net) -> tuple[str, ...]:
     return ("rounding", "sum", *(name for name, by in of.items() if by & ops), "tokens", "graph")
 
 
+def type_of(graphs: Iterable[Graph]) -> str:
+    """The type that numbers are stored in."""
+    found = sorted({node.op for graph in graphs for node in graph.nodes} & {*HALVES})
+    require(len(found) < 2, "a graph stores numbers in one half type, not in two")
+    return found[0] if found else "float32"
+
+
 def prove(net: Net, claim: Claim, witness: Any, work: float | None) -> Verdict:
     """Whether on every input every answer that is asked for leads."""
     require(claim.order == ANY, "these rules are for any order of sums")
-    require(claim.dtype == "float32", f"a graph is evaluated in float32; not in {claim.dtype}")
     graphs, cases, budget = graphs_of(net), cases_of(claim), Work(work or WORK)
+    own = type_of(graphs.values())
+    require(claim.dtype == own, f"the graph computes in {own}; not in {claim.dtype}")
     require(isinstance(witness, list) and len(witness) == len(cases), "witness: a proof for each length")
     margin = np.inf
     require(cases, "there is no input")

@@ -12,7 +12,7 @@ from krohn.check.claim import GRAPH, Claim
 from krohn.check.files.folders import Net
 from krohn.check.graph.graph import graph_net, written
 from krohn.errors import KrohnError
-from krohn.lab.provable.modules import Answers, graphs_for, in_float32, verify_module
+from krohn.lab.provable.modules import Answers, graphs_for, in_type, verify_module
 from krohn.lab.provable.modules import net_to_check as of_graph
 from krohn.lab.provable.tracing import Refused
 from krohn.network.gpt2.reference import run_in_batches
@@ -51,7 +51,7 @@ def net_to_check(given: Any, claim: Claim, by_configuration: Callable[[], Net]) 
     net = by_configuration()
     marks = net.configuration["tokens"]
     first = len(marks["prompt"]) + 1
-    if not same_graph(in_float32(given, claim.dtype), [*range(first, first + (claim.up_to or 1))], marks):
+    if not same_graph(in_type(given, claim.dtype), [*range(first, first + (claim.up_to or 1))], marks):
         raise Refused(
             "the module runs another graph than its configuration says; the certificate is about that"
         )
@@ -61,7 +61,7 @@ def net_to_check(given: Any, claim: Claim, by_configuration: Callable[[], Net]) 
 def verify_gpt2(given: Any, question: Question) -> Verification:
     """Proves a module of the GPT-2 family: what it runs, not what its configuration says."""
     automaton = require_automaton(question.automaton, question.tokens)
-    module = in_float32(given, question.dtype)
+    module = in_type(given, question.dtype)
     marks = tokens_for(automaton, question.tokens)
     first = len(marks["prompt"]) + 1
     if question.input is not None or not same_graph(module, [first, first + 1], marks):

@@ -25,7 +25,8 @@ from krohn.check.certificate import Certificate
 from krohn.check.claim import GRAPH, Claim
 from krohn.check.files.folders import Net, short
 from krohn.check.graph.columns import NEXT, Case, cases_of, checked_layout
-from krohn.check.graph.graph import Graph, graph_net, graphs_of, written
+from krohn.check.graph.graph import HALVES, Graph, graph_net, graphs_of, written
+from krohn.check.graph.proof import type_of
 from krohn.check.ground import Work
 from krohn.check.rules import check_certificate
 from krohn.errors import InvalidInput, KrohnError
@@ -34,7 +35,7 @@ from krohn.lab.provable.exported_program import ProgramModule
 from krohn.lab.provable.model_files import FileModule
 from krohn.lab.provable.onnx_module import OnnxModule
 from krohn.lab.provable.same_run import marks_of
-from krohn.lab.provable.tracing import Refused, asks, logits_of, read_graph
+from krohn.lab.provable.tracing import Refused, logits_of, read_graph
 from krohn.proving.claims import Question, certificate_about, claim_about
 from krohn.proving.evidence import Counterexample, SecondOpinion
 from krohn.proving.graph_search import WORK, Found, OpenClass, find_proof, words_of
@@ -91,22 +92,20 @@ def module_of(given: Any) -> Any:
     return made
 
 
-def in_float32(module: nn.Module, dtype: str | None) -> nn.Module:
-    """The module, if it computes in float32; a copy in float32 if that was asked for by name."""
+def in_type(module: nn.Module, dtype: str | None) -> nn.Module:
+    """The module as it is; a copy of it in another type if that was asked for by name."""
     tensors = [*module.parameters(), *module.buffers()]
     for tensor in tensors:
         if tensor.device.type != "cpu":
             raise InvalidInput(
                 f"the module must be on the processor; it is on {tensor.device}: call .cpu() on it"
             )
-    others = {t.dtype for t in tensors if t.is_floating_point() and t.dtype != torch.float32}
-    if dtype not in (None, "float32"):
-        raise InvalidInput(f"a module is proved in float32; not in {dtype}")
-    if not others:
+    if dtype not in (None, "float32", *HALVES):
+        raise InvalidInput(f"a module is proved in float32, bfloat16 or float16; not in {dtype}")
+    own = {tensor.dtype for tensor in tensors if tensor.is_floating_point()}
+    if dtype is None or own <= {getattr(torch, dtype)}:
         return module
-    if dtype is None:
-        raise Refused(asks(others.pop()))
-    return copy.deepcopy(module).float()
+    return copy.deepcopy(module).to(getattr(torch, dtype))
 
 
 def alphabet_of(layout: dict[str, Any]) -> list[int]:
@@ -146,7 +145,7 @@ def net_of(module: Any, layout: dict[str, Any], cases: list[Case]) -> Net:
 def net_to_check(given: Any, claim: Claim) -> Net:
     """The module as a claim about a graph has it: read again, for the lengths and tokens that it names."""
     layout = checked_layout(claim)
-    return net_of(in_float32(module_of(given), "float32"), layout, cases_of(claim))
+    return net_of(in_type(module_of(given), claim.dtype), layout, cases_of(claim))
 
 
 class Answers:
@@ -228,7 +227,7 @@ def verify_module(given: Any, question: Question, log: Callable[[str], None] | N
     """Proves a module on all inputs, or finds one that it gets wrong, or says how much stays open."""
     if question.automaton is None:
         raise InvalidInput("a module needs the automaton of right answers: --spec SPEC (or --automaton SPEC)")
-    module = in_float32(module_of(given), question.dtype)
+    module = in_type(module_of(given), question.dtype)
     automaton = shown_by(question.automaton, question.tokens)
     layout = layout_for(automaton, question.tokens, question.input)
     identity = Identity(automaton, by_user=True)
@@ -243,7 +242,8 @@ def verify_module(given: Any, question: Question, log: Callable[[str], None] | N
             "there is no input: the automaton of --input accepts none of the lengths asked for"
         )
     net = net_of(module, layout, cases)
-    claim = claim_about(net, automaton, length, "float32", "graph")
+    dtype = type_of(graphs_of(net).values())
+    claim = claim_about(net, automaton, length, dtype, "graph")
     count = sum(case.count for case in cases) if layout["reads"] is None else cases[0].count
     run, dice = Answers(module), np.random.default_rng(0)
     wrong, errors = None, 0
@@ -253,7 +253,7 @@ def verify_module(given: Any, question: Question, log: Callable[[str], None] | N
         wrong, errors = wrong_in(run, case, inputs, layout)
         if wrong is not None:
             break
-    opinion = SecondOpinion(0, run.ran, errors, "float32", f"{RUN:,} inputs of each length")
+    opinion = SecondOpinion(0, run.ran, errors, dtype, f"{RUN:,} inputs of each length")
     more: dict[str, Any] = {"inputs": str(count), "covered": 0.0, "ran": run.ran}
     more |= {"ran_by": run.outside[0]} if run.outside else {}
     if wrong is not None:
@@ -395,7 +395,7 @@ def _verdict(
     if certificate is not None:
         wording = "\n".join(
             [
-                f"proved: {name}, on all {said}, float32, sums added in any order",
+                f"proved: {name}, on all {said}, {claim.dtype}, sums added in any order",
                 f"assumed: {', '.join(claim.assumptions)}; python -I -m krohn.check spells them out",
                 f"logit margin {margin:.3g} after all errors",
             ]

@@ -88,6 +88,21 @@ UNARY |= {
     "bitwise_not": "not",
     "square": "square",
 }
+HALF = {torch.bfloat16: "bfloat16", torch.float16: "float16"}
+EXACT = (
+    "embedding",
+    "index",
+    "gather",
+    "where",
+    "masked_fill",
+    "maximum",
+    "minimum",
+    "neg",
+    "abs",
+    "relu",
+    "clamp",
+)
+"""Operators that make no other numbers than they are given."""
 FOLDED = {"any": "or", "all": "and", "max": "max", "amax": "max", "min": "min", "amin": "min"}
 READS = frozenset(("_local_scalar_dense", "item", "is_nonzero", "equal", "nonzero", "_unique2"))
 """Operators that ask for a value."""
@@ -175,8 +190,7 @@ class Reader(TorchDispatchMode):
         """Written down as it is now: it may be written to later."""
         key = id(tensor), tensor._version
         if key not in self.known:
-            if tensor.is_floating_point() and tensor.dtype != torch.float32:
-                raise Refused(asks(tensor.dtype))
+            known_type(tensor.dtype)
             values = tensor.detach().cpu().to(torch.float64).numpy()
             if tensor.is_floating_point() or tensor.numel() == 0 or np.abs(values).max() < 2**24:
                 flat = values.astype(np.float32).reshape(-1)
@@ -223,6 +237,9 @@ class Reader(TorchDispatchMode):
             return self.move(func, name, args, kwargs)
         outs = func(*tree_map(meta, args), **tree_map(meta, kwargs))
         made = self.compute(name, args, kwargs, outs)
+        first = outs[0] if isinstance(outs, (tuple, list)) else outs
+        if name not in EXACT and isinstance(made, Tensor) and isinstance(first, Tensor):
+            made = self.stored(made, first.dtype)
         if isinstance(outs, (tuple, list)):  # what comes with the first result may be anything
             return tuple(self.first_of(out, None if number else made) for number, out in enumerate(outs))
         return self.first_of(outs, made)
@@ -231,8 +248,7 @@ class Reader(TorchDispatchMode):
         """Scalars with shape, strides and type of a result."""
         if not isinstance(out, Tensor):
             return out
-        if out.is_floating_point() and out.dtype != torch.float32:
-            raise Refused(asks(out.dtype))
+        known_type(out.dtype)
         ids = self.of(float("nan")).expand(out.shape) if made is None else made.reshape(out.shape)
         return Scalars(torch.empty_strided(out.shape, out.stride(), dtype=torch.int64).copy_(ids), out.dtype)
 
@@ -297,13 +313,17 @@ class Reader(TorchDispatchMode):
             if dtype == torch.bool and value.dtype != torch.bool:
                 return self.each("ne", value.ids, self.of(0.0))
             return value.ids.clone()
-        if dtype != torch.float32 and (dtype.is_floating_point or value.dtype != torch.float32):
-            raise Refused(asks(dtype))
         if not dtype.is_floating_point:
             raise Refused(
                 f"the module makes {str(dtype).removeprefix('torch.')} of numbers that depend on tokens"
             )
-        return self.each("float", value.ids)
+        known_type(dtype)
+        ids = value.ids.clone() if value.is_floating_point() else self.each("float", value.ids)
+        return self.stored(ids, dtype)
+
+    def stored(self, ids: Tensor, dtype: torch.dtype) -> Tensor:
+        """Rounded to a half type, in which torch stores what it computes in float32."""
+        return self.each(HALF[dtype], ids) if dtype in HALF else ids
 
     # Nodes.
 
@@ -385,10 +405,10 @@ class Reader(TorchDispatchMode):
         if name in ("addmm", "baddbmm"):
             if kwargs.get("alpha", 1) != 1 or kwargs.get("beta", 1) != 1:
                 raise Refused(f"{name} with alpha or beta is not known")
-            out = self.product(self.of(args[1]), self.of(args[2]))
+            out = self.stored(self.product(self.of(args[1]), self.of(args[2])), args[1].dtype)
             return self.each("add", out, self.of(args[0]).expand(out.shape))
         if name == "linear":
-            out = self.product(self.of(args[0]), self.of(args[1]).t())
+            out = self.stored(self.product(self.of(args[0]), self.of(args[1]).t()), args[0].dtype)
             return out if len(args) < 3 or args[2] is None else self.each("add", out, self.of(args[2]))
         if name in ("sum", "mean"):
             x = self.of(args[0])
@@ -396,7 +416,8 @@ class Reader(TorchDispatchMode):
             dims = [dims] if isinstance(dims, int) else list(dims) or range(x.dim())
             if whole and name == "sum":
                 raise Refused("sums of whole numbers that depend on tokens are not known")
-            return self.rows(name, x, dims, bool(args[2]) if len(args) > 2 else bool(kwargs.get("keepdim")))
+            out = self.rows(name, x, dims, bool(args[2]) if len(args) > 2 else bool(kwargs.get("keepdim")))
+            return self.stored(out, args[0].dtype)  # once more for a mean: torch stores the sum
         if name in FOLDED and (name in ("any", "all") or whole):
             return self.folded(name, args, kwargs, outs)
         if name in ("_softmax", "softmax"):
@@ -490,9 +511,11 @@ class Reader(TorchDispatchMode):
             raise Refused("attention has dropout: call .eval() on the module first")
         if kwargs.get("enable_gqa"):
             raise Refused("attention with enable_gqa is not known")
-        q, k, v = (self.of(arg) for arg in args[:3])
+        # Kernels store scaled queries and keys, scores and weights, or do not.
+        dtype = args[0].dtype
+        q, k, v = (self.stored(self.of(arg), dtype) for arg in args[:3])
         scale = kwargs.get("scale") or 1 / np.sqrt(q.shape[-1])
-        score = self.product(q, k.transpose(-1, -2), rounds=8, scale=float(scale))
+        score = self.stored(self.product(q, k.transpose(-1, -2), rounds=8, scale=float(scale)), dtype)
         hidden = self.of(float("-inf"))
         if causal:
             seen = torch.ones(score.shape[-2:], dtype=torch.bool).tril()
@@ -502,8 +525,8 @@ class Reader(TorchDispatchMode):
         elif mask is not None and mask.dtype == torch.bool:
             raise Refused("a mask that depends on tokens is not known")
         elif mask is not None:
-            score = self.each("add", score, self.of(mask).expand(score.shape))
-        weights = self.rows("softmax", score, [-1], rounds=8)
+            score = self.stored(self.each("add", score, self.of(mask).expand(score.shape)), dtype)
+        weights = self.stored(self.rows("softmax", score, [-1], rounds=8), dtype)
         return self.product(weights, v, rounds=4)
 
     def lookup(self, tokens: Any, table: Any) -> Tensor:
@@ -569,12 +592,18 @@ def meta(value: Any) -> Any:
     return value.to("meta") if isinstance(value, Tensor) else value
 
 
+def known_type(dtype: torch.dtype) -> None:
+    """Refuses float types without rules."""
+    if dtype.is_floating_point and dtype != torch.float32 and dtype not in HALF:
+        raise Refused(asks(dtype))
+
+
 def asks(dtype: torch.dtype) -> str:
     """What is said of another float type."""
     name = str(dtype).removeprefix("torch.")
     return (
-        f"the module computes in {name}; graphs are read in float32: --dtype float32 asks about the same "
-        "weights in float32"
+        f"the module computes in {name}; graphs are read in float32 and half types: --dtype float32 asks of "
+        "the same weights in float32"
     )
 
 
@@ -662,9 +691,9 @@ def read_graph(run: Callable[..., Any], length: int, batch: int = 1, alphabet: S
         raise Refused(f"the module cannot be read: {type(error).__name__}: {said}") from error
     if not isinstance(out, Scalars):
         raise Refused("the answer does not depend on the tokens")
-    if out.dim() != 3 or out.shape[0] != batch or out.shape[1] != length or out.dtype != torch.float32:
+    if out.dim() != 3 or out.shape[0] != batch or out.shape[1] != length or not out.is_floating_point():
         shape = list(out.shape)
         raise Refused(
-            f"logits must be [words, {length}, tokens] in float32 for tokens [words, {length}]; got {shape}"
+            f"logits must be [words, {length}, tokens] in floats for tokens [words, {length}]; got {shape}"
         )
     return reader.graph(out.ids.reshape(batch * length, -1), length * batch)
