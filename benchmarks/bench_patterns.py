@@ -19,7 +19,7 @@ import re
 import signal
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -145,11 +145,19 @@ def strings(tree: Any, automaton: Semiautomaton, count: int, rng: random.Random)
     walks = [walk(automaton, rng) for _ in range(count // 8)]
     rest = count - len(own) - len(near) - len(walks)
     chance = ["".join(rng.choices(signs, k=rng.randrange(12))) for _ in range(rest)]
-    known = None if automaton.characters else set(automaton.letter_names)  # these alone are read
-    return [
-        word if known is None else "".join(sign for sign in word if sign in known)
-        for word in own + near + walks + chance
-    ]
+    return ["".join(sign for sign in word if reads(automaton, sign)) for word in own + near + walks + chance]
+
+
+def reads(automaton: Semiautomaton, sign: str) -> bool:
+    """A pattern of plain characters has letters for these alone."""
+    if not automaton.characters:
+        return sign in automaton.letter_names
+    return any(a <= ord(sign) <= b for runs in automaton.characters for a, b in runs_of(runs))
+
+
+def runs_of(codes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """First and last of each run."""
+    return zip(codes[::2], codes[1::2], strict=True)
 
 
 def judged(line: str, count: int) -> dict[str, Any]:

@@ -137,29 +137,26 @@ def one_idempotent(language: Recognizer) -> Verdict:
     """
     if r_trivial(language).holds:
         return YES
-    pairs = list(combinations(range(language.size), 2))
-    if language.size * len(pairs) > MOST_MET:
+    size = language.size
+    pairs = list(combinations(range(size), 2))
+    if size * len(pairs) > MOST_MET:
         return OPEN
-    number = {pair: index for index, pair in enumerate(pairs)}
-    before: list[list[int]] = [[] for _ in range(len(pairs) + language.size)]
+    number = {pair: size + index for index, pair in enumerate(pairs)}  # after the states themselves
+    successors = [{letter[state] for letter in language.letters} for state in range(size)]
+    for p, q in pairs:
+        after = {(letter[p], letter[q]) for letter in language.letters}
+        successors.append({one if one == two else number[min(one, two), max(one, two)] for one, two in after})
+    meet = [1 << state for state in range(size)] + [0] * len(pairs)  # states to which some word takes both
+    for part in strong_components([*map(tuple, successors)]):  # edges lead into earlier ones
+        together = 0
+        for node in part:
+            together |= meet[node]
+            for target in successors[node]:
+                together |= meet[target]
+        for node in part:
+            meet[node] = together
     for (p, q), index in number.items():
-        for letter in language.letters:
-            one, two = letter[p], letter[q]
-            met = len(pairs) + one if one == two else number[min(one, two), max(one, two)]
-            before[met].append(index)
-    for letter in language.letters:
-        for state, target in enumerate(letter):
-            before[len(pairs) + target].append(len(pairs) + state)
-    meet = np.zeros((language.size, len(pairs)), dtype=bool)  # [target, pair]: some word takes both there
-    for target in range(language.size):
-        seen, stack = {len(pairs) + target}, [len(pairs) + target]
-        while stack:
-            fresh = [node for node in before[stack.pop()] if node not in seen]
-            seen.update(fresh)
-            stack += fresh
-        meet[target, [node for node in seen if node < len(pairs)]] = True
-    for (p, q), index in number.items():
-        if meet[p, index] and meet[q, index]:
+        if meet[index] >> p & meet[index] >> q & 1:
             return Verdict(False, None, flip_flop(language, p, q))
     return YES
 
