@@ -13,7 +13,7 @@ from krohn.automata.reader import Reader, answer_all, states_of_all
 from krohn.automata.regular import Match, from_textbook, is_delimited, looks_like_a_textbook
 from krohn.automata.sampling import Sampler
 from krohn.automata.semiautomaton import Semiautomaton
-from krohn.automata.zoo import DROP
+from krohn.automata.zoo import DROP, names_a_file
 from krohn.base.notebook import Rows
 from krohn.errors import InvalidInput, counted
 from krohn.proving.kinds import Forward
@@ -31,7 +31,7 @@ BATCH_LETTERS = 1 << 16
 def spec_as_read(text: str, *, match: Match, outputs: bool, textbook: bool) -> tuple[str, str]:
     """The text for ``parse_spec`` of a pattern or file that is read so, and what should be said about it."""
     if not text.startswith("regex:"):
-        return text if outputs else f"{text}{DROP}", ""
+        return f"{text}{DROP}" if not outputs and names_a_file(text) else text, ""
     pattern, remark = text.removeprefix("regex:"), ""
     if textbook:
         pattern = from_textbook(pattern)

@@ -507,9 +507,12 @@ def parse_spec(text: str) -> Semiautomaton:
     if text.startswith("table:"):
         return _from_table(text)
     place = text.removesuffix(DROP)
-    if place.lower().endswith(FILES) or os.sep in text:
-        return load_automaton(place, outputs=place == text)
-    return named(text)
+    return load_automaton(place, outputs=place == text) if names_a_file(place) else named(text)
+
+
+def names_a_file(text: str) -> bool:
+    """Whether the text is read as a file's name: it has the ending of one, or a folder in it."""
+    return not text.startswith(("regex:", "table:")) and (text.lower().endswith(FILES) or os.sep in text)
 
 
 def split_specs(text: str) -> list[str]:

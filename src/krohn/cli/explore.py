@@ -10,13 +10,14 @@ from typing import Any
 import click
 
 import krohn
-from krohn.cli.options import FILE, default_of
+from krohn.cli.options import FILE, SPEC, default_of, reading
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput
 
 
 @click.command()
-@click.argument("specs", nargs=-1, metavar="[SPEC]...")
+@click.argument("specs", type=SPEC, nargs=-1, metavar="[SPEC]...")
+@reading
 @click.option("--out", type=FILE, help="Write the page here and do not open it.")
 @click.option("--gallery", is_flag=True, help="The 19 automata of the paper.")
 @click.option(

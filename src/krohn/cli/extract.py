@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.cli.options import SPEC, TOKENS, NetworkFolder, OutputFile, device, effort
+from krohn.cli.options import SPEC, TOKENS, NetworkFolder, OutputFile, device, effort, reading
 from krohn.cli.output import emit, json_option, note
 from krohn.errors import InvalidInput
 
@@ -37,6 +37,7 @@ from krohn.errors import InvalidInput
     "--automaton", "spec", type=SPEC, help="For a GPT-2 of transformers: the automaton it should compute."
 )
 @TOKENS
+@reading
 @json_option
 def command(
     directory: Path,

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from krohn import for_commands
-from krohn.cli.options import FILE, FOLDER, FiniteFloat, typed_options
+from krohn.cli.options import FILE, FOLDER, SPEC, FiniteFloat, reading, typed_options
 from krohn.cli.output import emit, json_option, note
 from krohn.cli.train_options import setting_options
 from krohn.errors import Unsupported
@@ -16,7 +16,8 @@ _AROUND = ("config", "spec", "device", "out", "checkpoint_seconds", "provable", 
 
 
 @click.command()
-@click.argument("spec", required=False)
+@click.argument("spec", type=SPEC, required=False)
+@reading
 @click.option(
     "--config", type=FILE, help="Take the whole run from this config.json; give no other setting of the run."
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 import krohn
-from krohn.cli.options import SPEC, TOKENS, NetworkFolder, OutputFile, effort
+from krohn.cli.options import SPEC, TOKENS, NetworkFolder, OutputFile, effort, reading
 from krohn.cli.output import emit, json_option, note
 
 
@@ -24,6 +24,7 @@ from krohn.cli.output import emit, json_option, note
 @click.option("--out", type=OutputFile(".html"), help="Write the page, F.html.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, help="Seed of the words.")
 @effort("How many words and swaps.")
+@reading
 @json_option
 def command(
     directory: Path,

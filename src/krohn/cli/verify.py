@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 import krohn
-from krohn.cli.options import PATH, SPEC, TOKENS, FloatType, NetworkFolder, device, effort
+from krohn.cli.options import PATH, SPEC, TOKENS, FloatType, NetworkFolder, device, effort, reading
 from krohn.cli.output import emit, json_option, note
 
 OWN = (
@@ -75,6 +75,7 @@ OWN = (
 @click.option(
     "--largest", is_flag=True, help="Where the proof fails: find the largest length that is proved; slow."
 )
+@reading
 @json_option
 def command(
     directory: Path,
