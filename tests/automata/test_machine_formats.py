@@ -299,8 +299,15 @@ def test_the_error_for_an_unknown_name_names_the_formats(capsys: pytest.CaptureF
     assert {".att", ".fst", ".dot", ".kiss2", ".kiss", ".hoa", ".csv", ".tsv", ".json", ".jff"} <= set(FILES)
 
 
-def test_three_words_without_an_extension_are_doubted_in_a_line() -> None:
-    said = "taken for AT&T's text, since its lines have three words or more"
-    assert said in machine(ENDS_IN_AB, "")[1]
-    assert said in machine(ENDS_IN_AB, ".txt")[1]
-    assert said not in machine(ENDS_IN_AB, ".att")[1]
+def test_without_an_extension_of_att_its_lines_must_be_those_of_a_machine() -> None:
+    """Numbers as states, or final states among those of the arrows; three words a line are any text."""
+    said = "taken for AT&T's text, by its lines"
+    named = "p q a\nq p b\nq\n"
+    for text in (ENDS_IN_AB, named):
+        assert said in machine(text, "")[1]
+        assert said in machine(text, ".txt")[1]
+        assert said not in machine(text, ".att")[1]
+    for prose in ("the quick fox\nover a dog\nand home again\n", "p q a\nq p b\nthe end\n", "p q a\n"):
+        with pytest.raises(krohn.KrohnError, match=r"no line is a final state: if it is, call it \.att"):
+            machine(prose, ".txt")
+    assert machine("p q a\n", ".att")[0].num_letters == 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from krohn.automata.quotients import difference_word, forget_observation
 from krohn.automata.reading.arrows import Arrows, build, finish
-from krohn.automata.reading.att import TABLES, read_att, read_symbols
+from krohn.automata.reading.att import TABLES, read_att, read_att_lines, read_symbols
 from krohn.automata.reading.dot import read_dot
 from krohn.automata.reading.hoa import read_hoa
 from krohn.automata.reading.jflap import jff_text, read_jff
@@ -84,7 +84,10 @@ def read_machine(data: bytes, suffix: str = "", path: Path | None = None) -> Arr
     reader = READERS.get(suffix) or _by_content(text)
     if reader is not read_att:
         return reader(text)
-    doubt = [] if suffix in READERS else ["taken for AT&T's text, since its lines have three words or more"]
+    doubt = []
+    if suffix not in READERS:
+        _require_att(text)
+        doubt = ["taken for AT&T's text, by its lines"]
     if path is None:
         return _doubted(read_att(text), doubt)
     tables = {}
@@ -94,6 +97,19 @@ def read_machine(data: bytes, suffix: str = "", path: Path | None = None) -> Arr
             tables[ending] = read_symbols(read_bytes(place, MAX_TEXT).decode(errors="replace"))
     both = tables.get(".syms")
     return _doubted(read_att(text, tables.get(".isyms", both), tables.get(".osyms", both)), doubt)
+
+
+def _require_att(text: str) -> None:
+    """Refuses a text of no known ending that may be anything: three words on a line make no machine."""
+    arrows, ends = read_att_lines(text)
+    if all(source.isdigit() and target.isdigit() for source, target in arrows):
+        return
+    states = {state for arrow in arrows for state in arrow}
+    if not ends or not states.issuperset(ends):
+        raise InvalidAutomaton(
+            f"{KNOWN}; this may be AT&T's text, but its states are no numbers and no line is a final state: "
+            "if it is, call it .att"
+        )
 
 
 def _doubted(read: Arrows, notes: list[str]) -> Arrows:

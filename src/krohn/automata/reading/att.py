@@ -18,6 +18,12 @@ def read_symbols(text: str) -> dict[str, str]:
     return {row[1]: row[0] for row in rows if len(row) == 2}
 
 
+def read_att_lines(text: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """The ends of the arrows, and the final states, whatever else the lines say."""
+    rows = [line.split() for _, line in lines_of(text)]
+    return [(row[0], row[1]) for row in rows if len(row) > 2], [row[0] for row in rows if len(row) <= 2]
+
+
 def read_att(
     text: str, inputs: dict[str, str] | None = None, outputs: dict[str, str] | None = None
 ) -> Arrows:

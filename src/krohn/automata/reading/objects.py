@@ -1,17 +1,38 @@
 """Automata of other packages, recognised by where their classes come from; nothing is imported."""
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
-from krohn.automata.reading.arrows import Arrows
+from krohn.automata.reading.arrows import MAX_ARROWS, Arrows
 from krohn.automata.reading.tables import read_rows
-from krohn.errors import InvalidInput
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded
 
 PACKAGES = "automata-lib, AALpy, pyformlang, pandas, networkx"
 
 
 def read_object(given: Any) -> Arrows | None:
-    """The arrows of an object of one of the packages; ``None`` if it is of none of them."""
+    """The arrows of an object of one of the packages; ``None`` if it is of none of them.
+
+    An object that is not as its package makes them is refused in one line, whatever it raises.
+    """
+    try:
+        return _read_object(given)
+    except KrohnError:
+        raise
+    except RecursionError as error:
+        raise LimitExceeded(
+            "names of states may be nested some hundred levels deep; here is a deeper one"
+        ) from error
+    except Exception as error:
+        what = f"{type(error).__name__}: {str(error)[:80]}"
+        kind = type(given).__name__
+        raise InvalidInput(
+            f"a {kind} must be as its package makes them; reading it failed: {what}"
+        ) from error
+
+
+def _read_object(given: Any) -> Arrows | None:
     kinds = {each.__name__: each.__module__.partition(".")[0] for each in type(given).__mro__}
     roots = set(kinds.values())
     if "automata" in roots and hasattr(given, "input_symbols") and hasattr(given, "final_states"):
@@ -35,8 +56,16 @@ def _text(value: Any) -> str:
     return str(value)
 
 
+def _listed(values: Iterable[Any]) -> list[Any]:
+    """The values, of which there may be as many as a machine may have arrows."""
+    result = list(islice(values, MAX_ARROWS + 1))
+    if len(result) > MAX_ARROWS:
+        raise LimitExceeded(f"an object may list at most {MAX_ARROWS:,} states or letters; this one has more")
+    return result
+
+
 def _sorted(values: Iterable[Any]) -> list[str]:
-    return sorted(map(_text, values))
+    return sorted(map(_text, _listed(values)))
 
 
 def _automata_lib(given: Any, *, deterministic: bool) -> Arrows:
@@ -55,12 +84,13 @@ def _automata_lib(given: Any, *, deterministic: bool) -> Arrows:
 def _aalpy(given: Any, kind: str) -> Arrows:
     """Deterministic machines with outputs of states or of arrows, or accepting states."""
     read = Arrows(starts=[_text(given.initial_state.state_id)])
-    read.states = [_text(state.state_id) for state in given.states]
+    states = _listed(given.states)
+    read.states = [_text(state.state_id) for state in states]
     if kind == "Dfa":
-        read.final = {_text(state.state_id) for state in given.states if state.is_accepting}
+        read.final = {_text(state.state_id) for state in states if state.is_accepting}
     if kind == "MooreMachine":
-        read.shown = {_text(state.state_id): _text(state.output) for state in given.states}
-    for state in given.states:
+        read.shown = {_text(state.state_id): _text(state.output) for state in states}
+    for state in states:
         outputs = state.output_fun if kind == "MealyMachine" else {}
         for letter, target in state.transitions.items():
             out = _text(outputs[letter]) if kind == "MealyMachine" else None
@@ -81,15 +111,15 @@ def _pyformlang(given: Any) -> Arrows:
 
 def _pandas(given: Any) -> Arrows:
     """A table with states as its index and letters as its columns."""
-    rows = [["", *map(str, given.columns)]]
-    for state, cells in zip(given.index, given.itertuples(index=False), strict=True):
+    rows = [["", *map(str, _listed(given.columns))]]
+    for state, cells in zip(_listed(given.index), given.itertuples(index=False), strict=True):
         rows.append([str(state), *("" if cell != cell or cell is None else str(cell) for cell in cells)])
     return read_rows(rows)
 
 
 def _networkx(given: Any) -> Arrows:
     """A directed graph whose edges have ``label``; nodes may have ``start``, ``accept`` or ``output``."""
-    read, nodes = Arrows(), {_text(node): data for node, data in given.nodes(data=True)}
+    read, nodes = Arrows(), {_text(node): data for node, data in _listed(given.nodes(data=True))}
     read.states = list(nodes)
     read.starts = [node for node, data in nodes.items() if data.get("start") or data.get("is_start")]
     read.final = {
