@@ -121,9 +121,8 @@ def _rounds(request: Request, budget: Budget) -> Iterator[list[Proposal]]:
     for each in [*rounds, []]:
         if waits and (not each or (len(rounds) > 1 and each[0].layers > fallback.least(request))):
             waits = False  # it is shallower than the plans that are left, or there are none
-            with suppress(
-                Unsupported, LimitExceeded
-            ):  # the plans before have been tried, and say why none fits
+            # If there is none either, the plans before it, all tried by then, say why none fits.
+            with suppress(Unsupported, LimitExceeded):
                 yield list(fallback.propose(request, budget))
         if each:
             yield each

@@ -167,8 +167,6 @@ class Reader(TorchDispatchMode):
         self.own = {tensor.untyped_storage().data_ptr() for tensor in own}
         self.tokens = Scalars(TOKENS + torch.arange(batch * length).reshape(batch, length), torch.int64)
 
-    # Scalars.
-
     def new(self, count: int) -> Tensor:
         """Numbers for what a node makes."""
         first, self.made = self.made, self.made + count
@@ -201,8 +199,6 @@ class Reader(TorchDispatchMode):
             self.constants.append(flat)
             self.held += flat.size
         return self.known[key]
-
-    # Operators.
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -324,8 +320,6 @@ class Reader(TorchDispatchMode):
     def stored(self, ids: Tensor, dtype: torch.dtype) -> Tensor:
         """Rounded to a half type, in which torch stores what it computes in float32."""
         return self.each(HALF[dtype], ids) if dtype in HALF else ids
-
-    # Nodes.
 
     def node(self, op: str, sizes: Sequence[int], args: Sequence[Tensor], **more: Any) -> Tensor:
         """Adds one; the numbers of what it makes."""
