@@ -116,3 +116,17 @@ def test_horizons_in_bfloat16_are_those_of_the_page(name: str) -> None:
     (said,) = re.findall(rf"^\| {name} \|.*\| (\d+) \|$", page, re.MULTILINE)
     assert horizon is not None
     assert horizon.length == int(said)
+
+
+def test_what_adamw_learns_is_what_the_records_have() -> None:
+    head, *table = rows("docs/findings.md", "learned")
+    column = next(place for place, name in enumerate(head) if "AdamW" in name)
+    least = {name: int(cells[0]) for cells in table for name in cells[column].split(", ") if name}
+    groups = {"D6", "D8", "Q8", "A4", "S4", "S5"}
+    shallow = [name for name, layers in least.items() if layers <= 8]
+    assert {name for name, layers in least.items() if layers > 8} == {"A4", "D8", "Q8"}
+    said = f"learns {len(shallow)} with up to 8 layers and three more groups with 16, but not D6, S4 and S5"
+    assert said in text("README.md")
+    assert groups - set(least) == {"D6", "S4", "S5"}
+    assert f"({len(shallow) + 3})" in head[column]
+    assert f"{len(shallow) + 3} by AdamW" in text("docs/findings.md")
