@@ -160,6 +160,7 @@ class Claim:
     def table(self) -> str:
         """Digest of the automaton and of what is right in each state."""
         parts = (self.automaton.table, self.automaton.shows, np.array([self.automaton.start]))
+        # As 64-bit numbers: one automaton has one digest, whatever type its table is held in.
         data = b"".join(np.ascontiguousarray(part, dtype=np.int64).tobytes() for part in parts)
         return hashlib.sha256(data).hexdigest()
 

@@ -117,7 +117,7 @@ def fitting_rules(net: Net, certificate: Certificate) -> RuleSet:
         mine == theirs, f"the claim is about another configuration: {', '.join(differing) or 'a field more'}"
     )
     require(claim.network == net.digest, "the claim is about other tensors than these")
-    # The digest covers tensors alone, and renamed states would be other answers.
+    # A claim has names twice, in its configuration and beside its automaton: its sentence has the latter.
     for name, own in (("letters", claim.letters), ("states", claim.states)):
         held = net.configuration.get(name, list(own))
         require(held == list(own), f"the claim has other names of {name} than the network")

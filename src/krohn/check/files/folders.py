@@ -169,6 +169,7 @@ def _tensor(entry: dict[str, Any], data: memoryview) -> npt.NDArray[Any]:
     values = np.frombuffer(data, dtype=KINDS[entry["dtype"]]).reshape(entry["shape"])
     if entry["dtype"] != "BF16":
         return values
+    # bfloat16 is the upper half of a float32: shifted up it has the same value, and numpy knows the type.
     wide: npt.NDArray[Any] = (values.astype("<u4") << np.uint32(16)).view("<f4")
     return wide
 
@@ -253,6 +254,7 @@ class Net:
         """SHA-256 of kind and configuration, and of names, types, shapes and bytes of all tensors."""
         about = {"kind": self.kind, "configuration": self.configuration}
         state = hashlib.sha256(json.dumps(about, sort_keys=True, separators=(",", ":")).encode())
+        # Before the bytes what they mean: the same ones by another name or shape are another network.
         for name, tensor in sorted(self.tensors.items()):
             state.update(f"\n{json.dumps(name)} {tensor.dtype.str} {tensor.shape}\n".encode())
             state.update(np.ascontiguousarray(tensor).data)
@@ -294,6 +296,7 @@ def read_compiled(folder: Path) -> Net:
     found = read_fields(read_json(folder / "krohn.json"), "krohn.json", fields, passed)
     need(found["krohn"] == 1 and type(found["krohn"]) is int, "krohn.json must have version 1")
     names, tensors = names_of(found["automaton"], found["target"]), read_tensors(folder / MODEL)
+    # The length decides no answer, but who reads the file takes it for what the network was built for.
     sizes = [tensors.get(name, np.zeros(())).shape[:1] for name in ("positions", "padding")]
     need(all(sizes), "positions and padding must be there")
     longest = sizes[0][0] - sizes[1][0]
@@ -356,6 +359,7 @@ def read_trained(folder: Path, replicate: int) -> Net:
     stacked: Tensors = {}
     for file in weight_files(folder):
         part = read_tensors(file)
+        # Which of two would be read depends on the reader.
         need(not stacked.keys() & part.keys(), f"{file.name} must hold no tensor of a file before it")
         stacked |= part
     fits = all(tensor.ndim and 0 <= replicate < len(tensor) for tensor in stacked.values())

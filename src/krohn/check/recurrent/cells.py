@@ -172,6 +172,7 @@ class LstmCell(Gated):
     def after(self, sums: Sums, w: Mapping[str, Array], row: Real, carried: Real) -> Real:
         """c ← σ(f)·c + σ(i)·tanh(g), h ← σ(o)·tanh(c)."""
         h, c = split(carried, self.hidden)
+        # One sum of both products: in which order a library adds their terms is left open.
         z = sums.products((row, w["weight_ih"], w["bias"]), (h, w["weight_hh"], None))
         i, f, g, o = split(z, *(self.hidden * n for n in (1, 2, 3)))
         c = sums.total((sums.sigmoid(f), c), (sums.sigmoid(i), sums.tanh(g)))
@@ -186,6 +187,7 @@ class GruCell(Gated):
     def after(self, sums: Sums, w: Mapping[str, Array], row: Real, carried: Real) -> Real:
         """n = tanh(x + σ(r)·y), h ← (1 − σ(z))·n + σ(z)·h."""
         n, parts = self.hidden, ((row, "ih"), (carried, "hh"))
+        # r and z are gates of one sum; for n the two halves stay apart, since r stands between them.
         gates = [(x, w[f"weight_{name}"][:, : 2 * n], w[f"bias_{name}"][: 2 * n]) for x, name in parts]
         inward, recurrent = (
             sums.products((x, w[f"weight_{name}"][:, 2 * n :], w[f"bias_{name}"][2 * n :]))

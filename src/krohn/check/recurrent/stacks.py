@@ -121,6 +121,8 @@ class StackCell(Cell):
                 last = i + 1 == self.layers
                 return after, sums.product(x, whole["head.weight"], whole["head.bias"]) if last else x
 
+            # The memory comes first and is linear: its errors never shrink. Channels looked back at are new
+            # at every letter.
             return Stage(self.carries[i], step, self.memory)
 
         return [block(i) for i in range(self.layers)]
@@ -155,6 +157,7 @@ class StackCell(Cell):
 
 def _spread(x: Real, behind: Real, places: Integers) -> Real:
     """The letter before: channels that no weight looks at count as 0."""
+    # Their weights are 0, so that any number would do; a point makes no box wider.
     before = Real(np.zeros(x.lo.shape), np.zeros(x.lo.shape))
     before.lo[:, places], before.hi[:, places] = behind.lo, behind.hi
     return before

@@ -146,6 +146,7 @@ def decoder_of(
     layers: list[Layer] = []
     while f"transformer.h.{len(layers)}.attn.c_attn.weight" in given.left:
         layers.append(given.layer(f"transformer.h.{len(layers)}", heads))
+    # A tensor that is left over is one that the library may read and this module does not.
     given.done()
     need(layers, "there must be a layer")
     width = layers[0].heads[0].query.shape[1]
@@ -159,7 +160,7 @@ def decoder_of(
         readout_bias=np.zeros(len(head)),
         gain=gain,
         epsilon=epsilon or 0.0,
-        root=float(np.sqrt(width)),
+        root=float(np.sqrt(width)),  # the library divides scores by it; krohn's own networks do not
         shift=shift if given.biased else None,
         bend=bend or "relu",
     )
@@ -217,6 +218,7 @@ def export_network(net: Net, automaton: Automaton) -> tuple[Network, Automaton]:
     """The decoder as the checker reads it, and the automaton whose outputs are tokens of its vocabulary."""
     about, tokens = net.configuration, net.configuration["tokens"]
     for name, value in EXACTLY.items():
+        # By type, too: 1 equals true here, and need not where the library asks what a field is.
         same = type(about[name]) is type(value) and about[name] == value
         require(same, f"config.json must have {name} {value}; it has {about[name]!r:.40}")
     sizes = [about[name] for name in SIZES]
@@ -251,6 +253,8 @@ def token_automaton(automaton: Automaton, outputs: Sequence[int], words: int) ->
     """The automaton with tokens as outputs; a state that no word reaches shows the last token of all."""
     fits = automaton.shows.max() < len(outputs) and all(token < words for token in outputs)
     need(fits and len(set(outputs)) == len(outputs), "every output must have a token of its own")
+    # The read-out has a column for each token, and outputs are numbered up to its last one: some state must
+    # show it. No word reaches this one, so that nothing is claimed of it.
     own, letters = automaton.table.shape
     table = np.concatenate([automaton.table, np.full((1, letters), own)])
     shows = np.r_[np.array(outputs, dtype=np.int64)[automaton.shows], words - 1]
