@@ -134,7 +134,8 @@ def rule_of(moment: Moment, head: Head) -> Rule:
     value_of = groups(values)
     nothing = np.zeros((0, 0), dtype=np.int64)
     distance = _distance(moment, view, tau)
-    if distance is not None:
+    # A head that returns its own position may be compared with another, and what is compared remembers.
+    if distance is not None and (distance or not _positions_of(moment, head).any()):
         return Back(view.query_of, view.key_of, value_of, distance, nothing, nothing)
     member, order = _cells(view, tau)
     return Cells(
