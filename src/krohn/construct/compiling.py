@@ -160,10 +160,10 @@ PRINTED: dict[str, Callable[[Request], CompiledNetwork]] = {
 Written = TypeVar("Written", CompiledNetwork, "RecurrentNetwork", "LoopedNetwork")
 FORMATS = ("float32", "float64")
 """Where a proof is sought, in this order, unless a request names a format."""
-WORK, SHARE = 1.6e9, 6e8
+WORK, SHARE = 1.6e9, 1.2e9
 """Array entries that all searches for proofs in one format may take at effort 1, and each of them.
 
-That is some forty seconds at most, and fifteen.
+That is some forty seconds at most, and thirty.
 """
 REASON = 160
 
