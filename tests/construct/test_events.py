@@ -12,6 +12,7 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.automata.suffixes import BEGIN
 from krohn.base.portable import Budget
 from krohn.construct.compiling import find_accepted, make_request
+from krohn.construct.features import event_layers
 from krohn.construct.features.event_features import (
     Departures,
     EventCount,
@@ -22,10 +23,14 @@ from krohn.construct.features.event_features import (
 from krohn.construct.features.event_layers import EventLayers, coarsest, event_plan, event_proposals
 from krohn.construct.features.events import event_machine
 from krohn.construct.features.plans import merged_letters
+from krohn.construct.features.read_off import boxes_of, read_by_boxes
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.errors import Unsupported
 from krohn.functions import simulate
+from krohn.network.lowering.assembly import lower
+from krohn.network.lowering.stock_blocks import in_blocks
 from krohn.network.program import Meaning, interpret
+from krohn.proving.attempts import attempt
 
 Language = Callable[[str], bool]
 
@@ -221,6 +226,83 @@ def test_compared_heads_stand_in_one_layer() -> None:
     stands_after(draft, late, mark, 1)
     heads = [layer for layer, head in draft.heads if "t" in head.reads]
     assert heads == [1, 1]
+
+
+def test_one_letter_does_not_count_for_two_sets() -> None:
+    """B belongs to two sets that follow each other: the mark must stand before the letter that goes on.
+
+    So a head that returns its own position is compared with one that returns the earliest mark.
+    """
+    feature, draft = Subsequence((AB, BC, C), 3), ProgramDraft(3)
+
+    def flag(members: frozenset[int]) -> str:
+        meaning = Meaning("event", number=sum(1 << member for member in members))
+        if meaning.name in draft.sources:
+            return meaning.name
+        return draft.source(meaning, [int(letter in members) for letter in range(3)], 0)
+
+    name = feature.register(draft, flag, 1)
+    count = len(feature.after)
+    program = draft.finish_outputs((name,), {(value,): value for value in range(count)}, count, {})
+    transformer, _ = lower(in_blocks(program), 16)
+    assert attempt(transformer, Semiautomaton(feature.after), 16, "float32")[1] is None
+    twice = feature.after.copy()
+    twice[0, 1] = 2  # a B alone would count for both
+    assert attempt(transformer, Semiautomaton(twice), 16, "float32", once=True)[1] is not None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_each_row_lies_in_one_box_of_its_output(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    given = np.unique(rng.integers(-1, 4, (90, 3)), axis=0)
+    rows = {tuple(row): int(rng.integers(6)) for row in given.tolist()}
+    boxes = boxes_of(rows)
+    for row, output in rows.items():
+        inside = [
+            box for box in boxes if all(a <= x <= b for a, x, b in zip(box.low, row, box.high, strict=True))
+        ]
+        assert [box.output for box in inside] == [output]
+    assert len(boxes) < len(rows)
+
+
+@pytest.mark.parametrize("outputs", [5, 40])
+def test_boxes_read_off_what_the_rows_say(outputs: int) -> None:
+    """One digit, and two; a letter for each row, whose values come from a sum so that an MLP reads them."""
+    rng = np.random.default_rng(outputs)
+    given = np.unique(rng.integers(0, 4, (45, 3)), axis=0)
+    wanted = rng.integers(0, outputs, len(given))
+    draft = ProgramDraft(len(given))
+    names = []
+    for column in range(3):
+        brought = draft.source(Meaning("event", number=column), given[:, column].tolist(), 0)
+        meaning = Meaning("events counted", number=column)
+        names.append(draft.clamp([(draft.prefix_sum(brought), 1)], 0, 0, 3, meaning))
+    rows = {tuple(row): int(q) for row, q in zip(given.tolist(), wanted.tolist(), strict=True)}
+    program = read_by_boxes(draft, names, rows, outputs)
+    assert len(program.readout.registers) == (1 if outputs == 5 else 2)
+    words = np.arange(len(given))[:, None]
+    assert (interpret(program, words)[:, 0] == wanted).all()
+    moved = of_one_letter(wanted, outputs)
+    network, _ = lower(in_blocks(program), 1)
+    assert attempt(network, moved, 1, "float32")[1] is None
+    wrong = wanted.copy()
+    wrong[0] = (wrong[0] + 1) % outputs
+    assert attempt(network, of_one_letter(wrong, outputs), 1, "float32", once=True)[1] is not None
+
+
+def of_one_letter(wanted: np.ndarray, outputs: int) -> Semiautomaton:
+    return Semiautomaton(np.tile(wanted, (outputs, 1)))
+
+
+@pytest.mark.parametrize("name", ["LTT", "TLT"])
+def test_boxes_and_bits_are_proved(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What machines of many contexts and rows get, on small ones."""
+    monkeypatch.setattr(event_layers, "FEW_ROWS", 0)
+    monkeypatch.setattr(event_layers, "FEW_CONTEXTS", 0)
+    letters, longest, accepts, layers = LANGUAGES[name]
+    network = find_accepted(make_request(language(letters, longest, accepts), 12, method="features"))
+    assert (network.transformer.depth, network.proved) == (layers, "float32")
+    assert_simulates(network)
 
 
 def test_two_letters_a_layer_are_proved() -> None:
