@@ -121,7 +121,7 @@ PARTS = {
     ),
     "scans, orders, exports and parts": (
         "transformer/scan transformer/order transformer/parts transformer/gpt2 "
-        "transformer/words transformer/near transformer/running_error"
+        "transformer/words transformer/many_keys transformer/near transformer/running_error"
     ),
     "recurrent networks": (
         "arithmetic/sums recurrent/cells recurrent/stacks recurrent/closure recurrent/chunks "

@@ -1,6 +1,6 @@
 """``krohn.compile``: from an automaton to a network with explicit weights, of the requested architecture.
 
-Constructions propose Transformers, and the checker decides. ``candidates`` is the pipeline: plans of the
+Constructions propose Transformers, and the checker decides. ``find_accepted`` is the pipeline: plans of the
 automaton (``sources.py`` lists where they come from), programs that say what the layers do, matrices, and
 their order. The network is the first of them, in the order of the objective, that is proved right on every
 word in float32; if there is none, in float64.
@@ -26,8 +26,8 @@ from krohn.construct.cascade_source import same_program
 from krohn.construct.printed import grid_as_printed, paper_as_printed, scan_as_printed
 from krohn.construct.request import Objective, Proposal, Request, TransformerOptions
 from krohn.construct.sources import SOURCES, proposals
-from krohn.construct.weights import all_styles, lower_proposal, usual_styles
-from krohn.errors import InvalidInput, LimitExceeded, UnknownName, Unsupported, counted
+from krohn.construct.weights import TooCoarse, all_styles, lower_proposal, usual_styles
+from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, Unsupported, counted
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.lowering.reach import precision_faults
 from krohn.network.lowering.stock_blocks import in_blocks
@@ -70,43 +70,43 @@ def build(request: Request) -> CompiledNetwork:
     Of ways to build the same layers that is, if only depth matters, the one with the fewest units.
     """
     usual = partial(
-        lower_proposal, request, styles=usual_styles, shape=same_program, estimated=request.length
+        lower_proposal,
+        request,
+        styles=usual_styles,
+        shape=same_program,
+        estimated=request.length,
+        dtype=request.dtype or "float64",
     )
-    return next(_networks(request, usual))[0]  # a search that finds nothing raises the reasons
+    budget, refusals = request.budget(), list[tuple[Proposal, KrohnError]]()
+    for networks in _networks(request, _rounds(request, budget), usual, refusals, budget):
+        return networks[0]
+    raise Unsupported(str(refusals[0][1]))  # of the first plan, verbatim: it names the limit and the option
 
 
-def candidates(request: Request) -> Iterator[CompiledNetwork]:
-    """All networks that are found and worth a proof, the best by the objective first."""
-    every = partial(
-        lower_proposal, request, styles=all_styles, shape=in_blocks, estimated=_hopeful(request.length)
-    )
-    for networks in _networks(request, every):
-        yield from networks
+Rounds = Iterable[list[Proposal]]
 
 
 def _networks(
-    request: Request, lowered: Callable[[Proposal], Iterable[CompiledNetwork]]
+    request: Request,
+    rounds: Rounds,
+    lowered: Callable[[Proposal], Iterable[CompiledNetwork]],
+    refusals: list[tuple[Proposal, KrohnError]],
+    budget: Budget,
 ) -> Iterator[list[CompiledNetwork]]:
-    """Round by round plans, their programs and the weights of the programs, in the objective's order."""
+    """Round by round the networks of the plans, in the objective's order; ``refusals`` has the others."""
     if request.method in PRINTED:
         yield [PRINTED[request.method](request)]
         return
-    budget = request.budget()
-    reasons: list[str] = []
-    found = False
-    for plans in _rounds(request, budget):
+    for plans in rounds:
         networks: list[CompiledNetwork] = []
         for plan in plans:
             try:
                 networks += lowered(plan)
             except (Unsupported, LimitExceeded) as error:
-                reasons.append(str(error))
+                refusals.append((plan, error))
+        networks.sort(key=lambda network: cost(network.transformer, request.objective))
         if networks:
-            found = True
-            networks.sort(key=lambda network: cost(network.transformer, request.objective))
             yield [replace(network, notes=_notes(request, network, budget)) for network in networks]
-    if not found:
-        raise Unsupported(reasons[0])  # of the first plan, verbatim: it names the limit and the option
 
 
 def _rounds(request: Request, budget: Budget) -> Iterator[list[Proposal]]:
@@ -256,14 +256,37 @@ def find_accepted(request: Request) -> CompiledNetwork:
     """The best network that the checker accepts; if it accepts none, the usual one."""
     formats = FORMATS if request.dtype is None else (request.dtype,)
     passed: list[str] = []
-    for dtype, networks in zip(formats, tee(candidates(request), len(formats)), strict=True):
-        work = Work(WORK * request.effort)
-        for network in networks:
-            doubt = _doubt(network, dtype, work.part(SHARE * request.effort))
-            if not doubt:
-                return replace(network, proved=dtype, passed_over=tuple(passed))
-            passed.append(_describe_passed_over(network, dtype, doubt))
+    budget = request.budget()
+    for dtype, rounds in zip(formats, tee(_rounds(request, budget), len(formats)), strict=True):
+        # What a format is too short for is not built for it: staircases for many letters are large.
+        lowered = partial(
+            lower_proposal,
+            request,
+            styles=all_styles,
+            shape=in_blocks,
+            estimated=_hopeful(request.length),
+            dtype=dtype,
+        )
+        work, refusals, told = Work(WORK * request.effort), list[tuple[Proposal, KrohnError]](), 0
+        for networks in _networks(request, rounds, lowered, refusals, budget):
+            passed += _too_coarse(refusals[told:])
+            told = len(refusals)
+            for network in networks:
+                doubt = _doubt(network, dtype, work.part(SHARE * request.effort))
+                if not doubt:
+                    return replace(network, proved=dtype, passed_over=tuple(passed))
+                passed.append(_describe_passed_over(network, dtype, doubt))
+        passed += _too_coarse(refusals[told:])
     return replace(build(request), passed_over=tuple(passed))
+
+
+def _too_coarse(refusals: list[tuple[Proposal, KrohnError]]) -> list[str]:
+    """What was not built, since it cannot be proved in the format."""
+    return [
+        f"{plan.method} of {counted(plan.layers, 'layer')} is not built: {shorten(str(error), REASON)}"
+        for plan, error in refusals
+        if isinstance(error, TooCoarse)
+    ]
 
 
 def _doubt(network: CompiledNetwork, dtype: str, work: Work) -> str:

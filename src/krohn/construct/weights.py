@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     pass
 
 
+class TooCoarse(Unsupported):
+    """A float format is too short for a program."""
+
+
 def lower_proposal(
     request: Request,
     plan: Proposal,
@@ -24,36 +28,42 @@ def lower_proposal(
     styles: Callable[[Request, Program], Iterable[Style]],
     shape: Callable[[Program], Program],
     estimated: int,
+    dtype: str,
 ) -> Iterator[CompiledNetwork]:
     """The plan's program in a shape, a network for each style.
 
-    A program is refused that is too coarse for words of ``estimated`` letters.
+    A program is refused, before any matrix is built, that is too coarse for words of ``estimated`` letters.
     """
     program, length = shape(plan.program()), request.length
-    reasons = list(_refusals(request, program, estimated))
-    if reasons:
+    if reasons := [*_large_tables(request, program)]:
         raise Unsupported("; ".join(reasons))
+    if reason := _too_coarse(request, program, estimated, dtype):
+        raise TooCoarse(reason)
     for style in styles(request, program):
         network, layout = lower(program, length, style._replace(exact=_is_half(request)))
         yield CompiledNetwork(network, request.automaton, plan.method, program, layout)
 
 
-def _refusals(request: Request, program: Program, estimated: int) -> Iterator[str]:
-    """Every reason why a program cannot be lowered as asked."""
+def _large_tables(request: Request, program: Program) -> Iterator[str]:
+    """What is too large, a line for each table."""
     for change in (change for layer in program.layers for change in layer.maps):
         if isinstance(change, Table) and len(change.rows) > request.max_rows:
             yield (
                 f"the table for {', '.join(change.outputs)} has {len(change.rows):,} reachable rows, "
                 f"more than {request.max_rows:,}; raise --effort or use method scan"
             )
-    dtype = request.dtype or "float64"
+
+
+def _too_coarse(request: Request, program: Program, estimated: int, dtype: str) -> str:
+    """Why the format is too short for words of so many letters, if it is."""
     faults = list(precision_faults(program, estimated, dtype))
-    if faults:
-        most = longest(lambda length: precision_faults(program, length, dtype))
-        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        held = f"which suffices up to length {most}" if most else "which is too coarse for every length"
-        fault = shorten(faults[0], 100)
-        yield f"length {request.length} is too long for {dtype}, {held}: {fault}{more}; use float64"
+    if not faults:
+        return ""
+    most = longest(lambda length: precision_faults(program, length, dtype))
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    held = f"which suffices up to length {most}" if most else "which is too coarse for every length"
+    fault, advice = shorten(faults[0], 100), "" if dtype == "float64" else "; use float64"
+    return f"length {request.length} is too long for {dtype}, {held}: {fault}{more}{advice}"
 
 
 def _is_half(request: Request) -> bool:

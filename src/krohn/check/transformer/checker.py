@@ -73,7 +73,7 @@ SUMMED = 20
 """Arrays of a number per position and channel that the embedding holds at once: 14 were measured, 19 in half
 types.
 """
-SCAN_WORK, LAYERED_WORK, EMBEDDED, STEP = 2e10, 1.6e9, 25, 5e5
+SCAN_WORK, LAYERED_WORK, EMBEDDED, STEP = 4e10, 1.6e9, 25, 5e5
 """Budgets of a proof, in array entries. The cost of a scan depends on the network; that of a layer-by-layer
 proof on the witness, which is not trusted: at most about twenty seconds of CPU time.
 """

@@ -6,6 +6,7 @@ The forward pass says what is multiplied by what; a rule decides which keys can 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,8 @@ from krohn.check.transformer.stream import Lifted, Moment, Setting
 
 SCORES_AT_ONCE = 1 << 18
 """Scores that are bounded together, and numbers added over positions: 2 MB each."""
+MANY = 1 << 10
+"""Letters up to which a lead is taken over the scores of all pairs of positions."""
 HELD = 60.0
 """Work of a number in an array of all classes at all positions: this bounds memory."""
 CELL = 1000.0
@@ -137,20 +140,34 @@ class Look:
         made = norm[used].linear(flat, weight[used]).part
         return made.reshape(len(grouped), self.length, weight.shape[1])
 
+    @cached_property
+    def every_key(self) -> Real:
+        """[key group, position, k]: keys of padding, which all groups see, and of letters."""
+        groups, _, width = self.keys.lo.shape
+        pads = self.pad_keys.reshape(1, self.tau, width).spread(groups, self.tau, width)
+        return join([pads, self.keys], axis=1)
+
+    def block(self, query: int, part: slice) -> tuple[Real, Flags]:
+        """Scores [t, key group, position] of some letters t, and which positions are visible."""
+        groups, _, width = self.keys.lo.shape
+        count, reach = part.stop - part.start, self.tau + part.stop
+        self.setting.budget.spend(count * groups * reach * (width + 8), "scores")
+        there = self.every_key[:, :reach].reshape(groups * reach, width)
+        scores = self.fmt.scores(self.queries[query, part], there, self.setting.root)
+        return scores.reshape(count, groups, reach), np.arange(reach) <= self.last[part, None]
+
+    def at_last(self) -> tuple[Real, Flags]:
+        """The scores of the last letter, which sees all positions, in the first query group."""
+        scores, seen = self.block(0, slice(self.length - 1, self.length))
+        return scores[0], seen[0]
+
     def blocks(self, query: int) -> Iterator[tuple[slice, Real, Flags]]:
         """Blocks of letters t: scores [t, key group, position], and which positions are visible."""
-        groups, width = self.keys.lo.shape[0], self.keys.lo.shape[2]
-        pads = self.pad_keys.reshape(1, self.tau, width).spread(groups, self.tau, width)
-        keys = join([pads, self.keys], axis=1)
+        groups = len(self.keys)
         rows = max(1, SCORES_AT_ONCE // (groups * (self.tau + self.length)))
         for first in range(0, self.length, rows):
             part = slice(first, min(first + rows, self.length))
-            reach = self.tau + part.stop
-            self.setting.budget.spend((part.stop - first) * groups * reach * (width + 8), "scores")
-            there = keys[:, :reach].reshape(groups * reach, width)
-            scores = self.fmt.scores(self.queries[query, part], there, self.setting.root)
-            seen = np.arange(reach) <= self.last[part, None]
-            yield part, scores.reshape(part.stop - first, groups, reach), seen
+            yield part, *self.block(query, part)
 
     def passed(self, rows: Real, lead: "Lead", output: Array) -> Box:
         """What a head that copies these values adds, leaked attention included."""
@@ -210,11 +227,11 @@ def choose_counted(look: Look) -> Counted:
     sizes = (moment.classes,), (look.length,), (groups, look.length)
     classes, positions, anywhere = (np.ones(size, dtype=bool) for size in sizes)
     every = Counted(classes, positions, anywhere)
-    *_, (_, scores, seen) = look.blocks(0)
+    scores, seen = look.at_last()
     # Judged at the last letter, which sees all positions; what is chosen here is proved for every letter by
     # ``_sum_weights``, whose intervals only become wide if the choice was a bad one.
-    top = np.where(seen[-1], scores.hi[-1], -np.inf)[:, look.tau :]
-    if not top.max() - np.where(seen[-1], scores.lo[-1], np.inf)[:, look.tau :].min() > UNSEEN:
+    top = np.where(seen, scores.hi, -np.inf)[:, look.tau :]
+    if not top.max() - np.where(seen, scores.lo, np.inf)[:, look.tau :].min() > UNSEEN:
         return every
     where = moment.machine.standing(moment.classes, look.length)
     stands = np.stack([where[look.key_of == group].any(axis=0) for group in range(groups)])
@@ -336,11 +353,14 @@ class Memory:
 # positive, others have at most e^(−lead) of the weight of this one: the head copies its value but for a leak.
 def lead_back(look: Look, distance: int) -> Lead:
     """The lead of the position ``distance`` back (or the first), at every letter, for all classes."""
-    lead = Lead()
+    lead, places = Lead(), np.maximum(look.last - distance, 0)
+    if look.length > MANY:
+        from krohn.check.transformer.many_keys import lead_over_many  # lazy import: few words are so long
+
+        return lead_over_many(look, places)
     for query in range(len(look.queries)):
         for part, scores, seen in look.blocks(query):
-            place = np.maximum(look.tau + np.arange(look.length)[part] - distance, 0)
-            target = np.arange(seen.shape[1]) == place[:, None]
+            target = np.arange(seen.shape[1]) == places[part, None]
             require(seen[target], "the position it should copy is not visible")
             others = np.where(seen & ~target, scores.hi.max(axis=1), -np.inf)
             lead.note(scores.lo.min(axis=1), others, others, target)

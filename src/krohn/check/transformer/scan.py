@@ -170,8 +170,8 @@ def _windows_back(look: Look, window: int, taken: set[int]) -> int:
 
     Windows before the first position all look at position 0; of these, one not ``taken`` is returned.
     """
-    *_, (_, scores, _) = look.blocks(0)
-    best, last = int(scores.lo[-1, 0].argmax()), int(scores.lo.shape[2]) - 1
+    scores, _ = look.at_last()
+    best, last = int(scores.lo[0].argmax()), int(scores.lo.shape[1]) - 1
     # Whatever is returned here, ``lead_back`` must prove it for every letter.
     if best == last:
         return 0
