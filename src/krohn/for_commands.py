@@ -7,6 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from krohn.automata.boolean import parts_of
 from krohn.automata.datasets import write_dataset
 from krohn.automata.documents import loader, write_language
 from krohn.automata.reader import Reader, answer_all, states_of_all
@@ -30,6 +31,11 @@ BATCH_LETTERS = 1 << 16
 
 def spec_as_read(text: str, *, match: Match, outputs: bool, textbook: bool) -> tuple[str, str]:
     """The text for ``parse_spec`` of a pattern or file that is read so, and what should be said about it."""
+    if expression := parts_of(text):
+        operation, parts = expression
+        read = [spec_as_read(each, match=match, outputs=outputs, textbook=textbook) for each in parts]
+        remark = next((remark for _, remark in read if remark), "")
+        return f"{operation}({'; '.join(part for part, _ in read)})", remark
     if not text.startswith("regex:"):
         return f"{text}{DROP}" if not outputs and names_a_file(text) else text, ""
     pattern, remark = text.removeprefix("regex:"), ""

@@ -10,6 +10,7 @@ import pytest
 
 import krohn
 from krohn.check.arithmetic.format import FORMATS
+from krohn.check.arithmetic.products import products
 from krohn.check.ground import Real, Work
 from krohn.check.transformer import head_rules, many_keys
 from krohn.check.transformer.checker import check
@@ -45,7 +46,7 @@ def test_scores_are_within_the_slack_of_products(dtype: str) -> None:
     for root, radius in itertools.product((1.0, np.sqrt(3.0)), (0.0, 1e-3)):
         q, k = dice.normal(size=(40, 3)), dice.normal(size=(70, 3))
         boxes = [Real(side - radius, side + radius) for side in (q, k)]
-        left, right, slack = fmt.products(*boxes, root)
+        left, right, slack = products(fmt, *boxes, root)
         scores = fmt.scores(*boxes, root)
         apart = scores.hi - left @ right.T, left @ right.T - scores.lo
         # The same number for all keys does not matter.
@@ -78,9 +79,9 @@ def test_a_scan_has_the_margin_that_all_pairs_give(
     leads: list[float] = []
     through = many_keys.lead_over_many
 
-    def noted(look: Any, places: Any) -> Any:
-        lead = through(look, places)
-        leads.append(lead.least)
+    def noted(*given: Any) -> Any:
+        lead = through(*given)
+        leads.append(lead[0])
         return lead
 
     monkeypatch.setattr(many_keys, "lead_over_many", noted)

@@ -13,7 +13,7 @@ from every import every
 
 SOURCE = Path(__file__).parents[2] / "src" / "krohn" / "check"
 FILES = sorted(SOURCE.rglob("*.py"))
-ARITHMETIC = {"ground.py", "arithmetic/format.py"}
+ARITHMETIC = {"ground.py", "arithmetic/format.py", "arithmetic/products.py"}
 ARITHMETIC |= {
     "transformer/running_error.py",
     "transformer/near.py",
@@ -121,7 +121,7 @@ PARTS = {
     ),
     "scans, orders, exports and parts": (
         "transformer/scan transformer/order transformer/parts transformer/gpt2 "
-        "transformer/words transformer/many_keys transformer/near transformer/running_error"
+        "transformer/words arithmetic/products transformer/many_keys transformer/near transformer/running_error"
     ),
     "recurrent networks": (
         "arithmetic/sums recurrent/cells recurrent/stacks recurrent/closure recurrent/chunks "

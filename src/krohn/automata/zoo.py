@@ -12,6 +12,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from krohn.automata.boolean import FORMS, combined, parts_of
 from krohn.automata.brackets import dyck
 from krohn.automata.files import FILES, automaton_from_payload, load_automaton
 from krohn.automata.gridworlds import grid
@@ -348,6 +349,8 @@ def about(automaton: Semiautomaton) -> str:
     for family in families():
         if family.sentence is not None and (match := re.fullmatch(family.pattern, name)):
             return family.sentence(automaton, *match.groups())
+    if parts_of(name):
+        return f"Is the word read so far one of {name}? The state is what must be remembered to tell."
     if re.fullmatch(r"\w+x[A-Z]\w*", name):
         return f"{' and '.join(re.split(r'x(?=[A-Z])', name))} side by side: a letter moves each of them."
     states = f"{automaton.num_states} states" if automaton.num_states > 1 else "one state"
@@ -377,7 +380,7 @@ def _build_named(name: str) -> tuple[Family, Semiautomaton]:
         raise UnknownName(f"an automaton must be a name or a file; {name[:60]!r} is a folder{_near(name)}")
     raise UnknownName(
         "an automaton must be named as krohn zoo lists it (S4, Dyck4,2, C2xC3), or be regex:PATTERN, "
-        f"table:ROWS or a file ({' '.join(FILES)}); got {name[:60]!r}{_near(name)}"
+        f"table:ROWS, {FORMS}, or a file ({' '.join(FILES)}); got {name[:60]!r}{_near(name)}"
     )
 
 
@@ -501,7 +504,10 @@ def _state(automaton: Semiautomaton, given: Any) -> int:
 
 
 def parse_spec(text: str) -> Semiautomaton:
-    """The automaton that ``text`` stands for: ``S4``, ``regex:(ab)*``, ``table:01.10``, ``file.json``."""
+    """What ``text`` stands for: ``S4``, ``regex:(ab)*``, ``table:01.10``, ``file.json``, ``and(A; B)``."""
+    if expression := parts_of(text):
+        operation, parts = expression
+        return combined(operation, [parse_spec(part) for part in parts], text)
     if text.startswith("regex:"):
         return from_regex(text.removeprefix("regex:"))
     if text.startswith("table:"):

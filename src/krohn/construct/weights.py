@@ -35,10 +35,11 @@ def lower_proposal(
     A program is refused, before any matrix is built, that is too coarse for words of ``estimated`` letters.
     """
     program, length = shape(plan.program()), request.length
-    if reasons := [*_large_tables(request, program)]:
-        raise Unsupported("; ".join(reasons))
-    if reason := _too_coarse(request, program, estimated, dtype):
-        raise TooCoarse(reason)
+    tables, coarse = [*_large_tables(request, program)], _too_coarse(request, program, estimated, dtype)
+    if tables:
+        raise Unsupported("; ".join([*tables, coarse] if coarse else tables))
+    if coarse:
+        raise TooCoarse(coarse)
     for style in styles(request, program):
         network, layout = lower(program, length, style._replace(exact=_is_half(request)))
         yield CompiledNetwork(network, request.automaton, plan.method, program, layout)

@@ -266,7 +266,7 @@ class Format:
         of scores matter, so the error of a query is multiplied by differences of keys only.
         """
         width = float(queries.lo.shape[-1])
-        middles, radii = zip(*(_ball(side) for side in (queries, keys)), strict=True)
+        middles, radii = zip(*(ball(side) for side in (queries, keys)), strict=True)
         sizes = [np.abs(middle) + radius for middle, radius in zip(middles, radii, strict=True)]
         size, apart = sizes[0] @ sizes[1].T, middles[1]
         if radii[0].any():
@@ -289,24 +289,6 @@ class Format:
         far = radius + off + own
         made = Real(centre - far, centre + far).outward(own)
         return made if root == 1 else made * point(1 / root)
-
-    def products(self, queries: Real, keys: Real, root: float = 1.0) -> tuple[Array, Array, Array]:
-        """Vectors q [t, k] and k [i, k], and a slack [t]: every computed score [t, i], less a number for t
-        alone, is within slack[t] of q·k; so is q·k as float64 sums it, or an upper bound of six such sums.
-
-        As ``scores``, with the largest of all keys in place of each.
-        """
-        width = float(queries.lo.shape[-1])
-        (middle, radius), (other, reach) = _ball(queries), _ball(keys)
-        apart = other - (other.min(axis=0) + other.max(axis=0)) / 2
-        most, sizes = (np.abs(other) + reach).max(axis=0), np.abs(middle) + radius
-        size, once = sizes @ most, 0.0 if root == 1 else 6.0
-        slack = np.abs(middle) @ reach.max(axis=0) + radius @ (np.abs(apart) + reach).max(axis=0)
-        slack = slack + self.inner.error(size, width + 1 + once, width + once)
-        slack = slack + OWN.error(64 * size, width + 4, 8 * width)
-        if root != 1:  # underflow of queries and keys that are divided first
-            slack = slack + self.inner.tiny * (sizes.sum(axis=1) + most.sum())
-        return middle / root, apart, ample(slack / root)
 
     def finite(self, size: Array, additions: float) -> Array:
         """Refuses unless tensors of this size stay finite after ``additions`` additions in any order."""
@@ -432,7 +414,8 @@ class Format:
         return made
 
 
-def _ball(side: Real) -> tuple[Array, Array]:
+def ball(side: Real) -> tuple[Array, Array]:
+    """The middle of each interval, and how far its ends are from it."""
     middle: Array = (side.lo + side.hi) / 2
     radius: Array = np.maximum(side.hi - middle, middle - side.lo)
     return middle, np.where(side.known, 0.0, radius + 4 * OWN.unit * side.size)

@@ -355,9 +355,9 @@ def lead_back(look: Look, distance: int) -> Lead:
     """The lead of the position ``distance`` back (or the first), at every letter, for all classes."""
     lead, places = Lead(), np.maximum(look.last - distance, 0)
     if look.length > MANY:
-        from krohn.check.transformer.many_keys import lead_over_many  # lazy import: few words are so long
+        from krohn.check.transformer.many_keys import Seen, lead_over_many  # lazy import: few are so long
 
-        return lead_over_many(look, places)
+        return Lead(*lead_over_many(Seen(look.setting, look.last), look.queries, look.every_key, places))
     for query in range(len(look.queries)):
         for part, scores, seen in look.blocks(query):
             target = np.arange(seen.shape[1]) == places[part, None]
