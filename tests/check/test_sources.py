@@ -121,7 +121,8 @@ PARTS = {
     ),
     "scans, orders, exports and parts": (
         "transformer/scan transformer/order transformer/parts transformer/gpt2 "
-        "transformer/words arithmetic/products transformer/many_keys transformer/near transformer/running_error"
+        "transformer/words transformer/near transformer/running_error "
+        "arithmetic/products transformer/many_keys"
     ),
     "recurrent networks": (
         "arithmetic/sums recurrent/cells recurrent/stacks recurrent/closure recurrent/chunks "
