@@ -12,7 +12,7 @@ from krohn.algebra.analysis import Algebra
 from krohn.algebra.classes.balanced import counting_program, letter_seen
 from krohn.algebra.classes.naming import MOST_PAIRS
 from krohn.algebra.classes.pieces import r_trivial
-from krohn.algebra.classes.recognizer import OPEN, Recognizer, Verdict, Witness, pattern, recognizer
+from krohn.algebra.classes.recognizer import OPEN, Membership, Recognizer, Witness, pattern, recognizer
 from krohn.algebra.classes.sided import counting
 from krohn.algebra.classes.syntactic import Syntactic
 from krohn.automata.semiautomaton import Semiautomaton
@@ -117,7 +117,7 @@ def _counting(automaton: Semiautomaton, states: Recognizer) -> FamilyVerdict:
     return unable(name, how, KNEE, assumptions=ROUNDED, witness=shown)
 
 
-def _program(states: Recognizer) -> Verdict:
+def _program(states: Recognizer) -> Membership:
     if states.size**2 * len(states.letters) > MOST_PAIRS:
         return OPEN
     return counting_program(states)
@@ -131,7 +131,7 @@ def _hard(automaton: Semiautomaton, analysis: Algebra, states: Recognizer) -> Fa
         return FamilyVerdict(name=name, can=True, reason=how, source=YANG, assumptions=assumed)
     how, shown = "a word is counted modulo a number", None
     try:
-        witness = states.spelled(Verdict(False, None, counting(Syntactic(states)))).witness
+        witness = states.spelled(Membership(False, None, counting(Syntactic(states)))).witness
         if witness is not None:
             how, shown = witness.text(automaton.letter_names), witness.to_json(automaton.letter_names)
     except LimitExceeded:

@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import combinations
 
 from krohn.algebra.classes.pieces import one_idempotent
-from krohn.algebra.classes.recognizer import OPEN, Recognizer, Verdict, Witness, Word, pattern
+from krohn.algebra.classes.recognizer import OPEN, Membership, Recognizer, Witness, Word, pattern
 from krohn.algebra.classes.sided import turning
 from krohn.automata.graph import strong_components
 
@@ -39,7 +39,7 @@ def letter_seen(language: Recognizer) -> Recognizer:
     return Recognizer(tuple(distinct), tuple(distinct.values()), block[language.start], shown, False)
 
 
-def counting_program(language: Recognizer) -> Verdict:
+def counting_program(language: Recognizer) -> Membership:
     """Whether counts decide the language, read after the word; the parameter is the number of rounds."""
     wrong = one_idempotent(language)
     if not wrong.holds:
@@ -56,8 +56,8 @@ def counting_program(language: Recognizer) -> Verdict:
         rounds = max(rounds, used)
         stuck = [pair for pair in combinations(inside.states, 2) if classes[pair[0]] == classes[pair[1]]]
         if stuck:
-            return Verdict(False, None, inside.witness(classes, *stuck[0]))
-    return Verdict(True, rounds)
+            return Membership(False, None, inside.witness(classes, *stuck[0]))
+    return Membership(True, rounds)
 
 
 @dataclass

@@ -3,47 +3,47 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from krohn.algebra.classes.recognizer import Recognizer, Verdict, Witness, Word, pattern
+from krohn.algebra.classes.recognizer import Membership, Recognizer, Witness, Word, pattern
 
 Pair = tuple[int, int]
 
 
-def finite(language: Recognizer) -> Verdict:
+def finite(language: Recognizer) -> Membership:
     """No cycle among live states; the parameter is the length of the longest word, −1 if there is none."""
     live = language.live
     for q in sorted(live):
         turn = language.loop((q,))
         if turn is not None:
             words = pattern(language.words_to[q], [turn], language.accepted_from(q))
-            return Verdict(False, None, Witness((words,), "accepted", "infinitely many words"))
+            return Membership(False, None, Witness((words,), "accepted", "infinitely many words"))
     level, length = {language.start} & live, -1
     while level:
         length += 1
         level = {letter[q] for q in level for letter in language.letters} & live
-    return Verdict(True, length)
+    return Membership(True, length)
 
 
-def cofinite(language: Recognizer) -> Verdict:
+def cofinite(language: Recognizer) -> Membership:
     """The complement is finite; the parameter is the length of the longest refused word."""
     other = finite(language.complement())
     if other.witness is None:
         return other
-    return Verdict(False, None, replace(other.witness, shows="refused", note="infinitely many words"))
+    return Membership(False, None, replace(other.witness, shows="refused", note="infinitely many words"))
 
 
-def definite(language: Recognizer) -> Verdict:
+def definite(language: Recognizer) -> Membership:
     """The last k letters decide; the parameter is the least k (Perles, Rabin, Shamir 1963)."""
     longest, pair = _longest_apart(language, range(language.size))
     if longest is not None:
-        return Verdict(True, longest + 1)
+        return Membership(True, longest + 1)
     assert pair is not None
     p, q = pair
     turn, end = _pair_loop(language, pair), language.separating_word(p, q)
     one, two = (pattern(language.words_to[state], [turn], end) for state in pair)
-    return Verdict(False, None, Witness((one, two), "differ", "they end alike"))
+    return Membership(False, None, Witness((one, two), "differ", "they end alike"))
 
 
-def strictly_local(language: Recognizer) -> Verdict:
+def strictly_local(language: Recognizer) -> Membership:
     """All factors of k letters are allowed ones, with ends marked; the parameter is the least k.
 
     It is so if and only if no word of k − 1 letters leaves two live states apart: then u x v, u′ x v′ ∈ L and
@@ -51,7 +51,7 @@ def strictly_local(language: Recognizer) -> Verdict:
     """
     longest, pair = _longest_apart(language, language.live)
     if longest is not None:
-        return Verdict(True, longest + 2)
+        return Membership(True, longest + 2)
     assert pair is not None
     p, q = pair
     turn, end = _pair_loop(language, pair), language.separating_word(p, q)
@@ -64,7 +64,7 @@ def strictly_local(language: Recognizer) -> Verdict:
         pattern(words[q], [turn], end),
     )
     note = "it begins as the second and ends as the first"
-    return Verdict(False, None, Witness(patterns, "last refused", note))
+    return Membership(False, None, Witness(patterns, "last refused", note))
 
 
 def _pair_loop(language: Recognizer, pair: Pair) -> Word:

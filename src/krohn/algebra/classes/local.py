@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from krohn.algebra.classes.recognizer import OPEN, YES, Pattern, Verdict, Witness, pattern
+from krohn.algebra.classes.recognizer import OPEN, YES, Membership, Pattern, Witness, pattern
 from krohn.algebra.classes.sided import star_free
 from krohn.algebra.classes.syntactic import Syntactic
 
@@ -10,7 +10,7 @@ MOST_PRODUCTS = 300_000_000
 """Products of three elements that the test of thresholds may compare."""
 
 
-def locally_j_trivial(s: Syntactic) -> Verdict:
+def locally_j_trivial(s: Syntactic) -> Membership:
     """Every eSe is J-trivial.
 
     Two elements of eSe are R-related there exactly if they are in S, so the classes of S decide.
@@ -30,11 +30,11 @@ def locally_j_trivial(s: Syntactic) -> Verdict:
                 turn = back + steady + there + steady
                 one, two = pattern([turn], word), pattern(go, [turn], word)
             note = "between equal factors, what was left is entered again"
-            return Verdict(False, None, s.told_apart(x, y, one, two, note))
+            return Membership(False, None, s.told_apart(x, y, one, two, note))
     return YES
 
 
-def locally_testable(s: Syntactic) -> Verdict:
+def locally_testable(s: Syntactic) -> Membership:
     """Every eSe is a semilattice (Brzozowski and Simon 1973, McNaughton 1974)."""
     for e in s.bases:
         inside, steady = s.between(e, e), s.word(e)
@@ -44,17 +44,17 @@ def locally_testable(s: Syntactic) -> Verdict:
                 one = pattern([steady], word, [steady])
                 two = pattern([steady], word, [steady], word, [steady])
                 note = "the same factors of n letters"
-                return Verdict(False, None, s.told_apart(x, s.product(x, x), one, two, note))
+                return Membership(False, None, s.told_apart(x, s.product(x, x), one, two, note))
         for classes in (s.r_class, s.l_class):
             pair = s.same(inside, classes)
             if pair is not None:
                 x, y = pair
                 note = "the same factors of n letters"
-                return Verdict(False, None, _exchanged(s, (e, e), x, e, y, note))
+                return Membership(False, None, _exchanged(s, (e, e), x, e, y, note))
     return YES
 
 
-def threshold_testable(s: Syntactic) -> Verdict:
+def threshold_testable(s: Syntactic) -> Membership:
     """Star-free, and α u β = β u α for α, β in eSf and u in fSe (Thérien and Weiss 1985)."""
     aperiodic = star_free(s)
     if not aperiodic.holds:
@@ -63,7 +63,7 @@ def threshold_testable(s: Syntactic) -> Verdict:
     for e in s.bases:  # first the loops, which decide most
         witness = _exchange(s, e, e)
         if witness is not None:
-            return Verdict(False, None, witness)
+            return Membership(False, None, witness)
     for e in s.bases:
         for f in s.bases:
             if e != f:
@@ -72,7 +72,7 @@ def threshold_testable(s: Syntactic) -> Verdict:
                     return OPEN
                 witness = _exchange(s, e, f)
                 if witness is not None:
-                    return Verdict(False, None, witness)
+                    return Membership(False, None, witness)
     return YES
 
 

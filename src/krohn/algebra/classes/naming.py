@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from krohn.algebra.classes import balanced, ends, local, pieces, sided
-from krohn.algebra.classes.recognizer import OPEN, YES, Recognizer, Verdict, Witness, pattern, recognizer
+from krohn.algebra.classes.recognizer import OPEN, YES, Membership, Recognizer, Witness, pattern, recognizer
 from krohn.algebra.classes.syntactic import Syntactic
 from krohn.algebra.one_length import OneLength
 from krohn.automata.semiautomaton import Semiautomaton
@@ -143,7 +143,7 @@ def classify(
     rows = []
     verdicts = _verdicts(shown)
     verdicts["quasi-aperiodic"] = _quasi_aperiodic(shown, one_length)
-    verdicts["solvable"] = Verdict(False, None, Witness((), note=unsolvable)) if unsolvable else YES
+    verdicts["solvable"] = Membership(False, None, Witness((), note=unsolvable)) if unsolvable else YES
     if unsolvable:
         verdicts["not solvable"] = YES
     if not decided:
@@ -164,9 +164,9 @@ def classify(
     return Classes(tuple(sorted(rows, key=lambda row: order.index(row.holds))), shown.is_language)
 
 
-def _verdicts(shown: Recognizer) -> dict[str, Verdict]:
+def _verdicts(shown: Recognizer) -> dict[str, Membership]:
     """By name; a class that speaks of accepted words is left out where more than that is shown."""
-    tests: dict[str, Callable[[Recognizer], Verdict]] = {
+    tests: dict[str, Callable[[Recognizer], Membership]] = {
         "definite": ends.definite,
         "piecewise testable": pieces.piecewise_testable,
         "R-trivial": pieces.r_trivial,
@@ -189,7 +189,7 @@ def _verdicts(shown: Recognizer) -> dict[str, Verdict]:
     return result | _listed(shown)
 
 
-def _listed(shown: Recognizer) -> dict[str, Verdict]:
+def _listed(shown: Recognizer) -> dict[str, Membership]:
     """What needs the elements of the syntactic semigroup, on all letters and on the tier."""
     if not shown.tier:  # the one state
         return dict.fromkeys([*LOCAL, *SIDED], YES)
@@ -205,7 +205,7 @@ def _listed(shown: Recognizer) -> dict[str, Verdict]:
     return result
 
 
-def _local(elements: Syntactic) -> Iterator[tuple[str, Verdict]]:
+def _local(elements: Syntactic) -> Iterator[tuple[str, Membership]]:
     """The first that holds implies those after it; where the largest fails, so do the others."""
     testable, widest = local.locally_testable(elements), local.locally_j_trivial(elements)
     yield "locally testable", testable
@@ -218,7 +218,7 @@ def _local(elements: Syntactic) -> Iterator[tuple[str, Verdict]]:
     yield "locally J-trivial", widest
 
 
-def _quasi_aperiodic(shown: Recognizer, one_length: OneLength | None) -> Verdict:
+def _quasi_aperiodic(shown: Recognizer, one_length: OneLength | None) -> Membership:
     """Words of one length of which one turns a state that another leaves."""
     if one_length is None:
         return YES
@@ -230,8 +230,8 @@ def _quasi_aperiodic(shown: Recognizer, one_length: OneLength | None) -> Verdict
             if shown.run(p, fixing) == p != q:
                 start, end = shown.words_to[p], shown.separating_word(p, q)
                 words = pattern(start, [fixing], fixing, end), pattern(start, [fixing], moving, end)
-                return shown.spelled(Verdict(False, None, Witness(words, "differ", note)))
-    return Verdict(False, None, Witness((), "differ", note))
+                return shown.spelled(Membership(False, None, Witness(words, "differ", note)))
+    return Membership(False, None, Witness((), "differ", note))
 
 
 LOCAL = tuple(

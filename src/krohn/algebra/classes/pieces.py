@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from krohn.algebra.classes.recognizer import OPEN, YES, Recognizer, Verdict, Witness, Word, pattern
+from krohn.algebra.classes.recognizer import OPEN, YES, Membership, Recognizer, Witness, Word, pattern
 from krohn.automata.graph import strong_components
 
 MOST_STEPS = 200_000
@@ -14,7 +14,7 @@ MOST_MET = 8_000_000
 """Pairs of states times states where they may meet: 250 states."""
 
 
-def strictly_piecewise(language: Recognizer) -> Verdict:
+def strictly_piecewise(language: Recognizer) -> Membership:
     """Closed under deleting letters; k is the length of the longest minimal forbidden subsequence.
 
     The parameter is missing if the search for it was too long (Rogers and others 2010).
@@ -25,8 +25,8 @@ def strictly_piecewise(language: Recognizer) -> Verdict:
             if more[letter[q], q]:
                 before, end = language.words_to[q], _gained(language, letter[q], q)
                 words = pattern((*before, a, *end)), pattern(before + end)
-                return Verdict(False, None, Witness(words, "second refused", "one letter is left out"))
-    return Verdict(True, _longest_forbidden(language))
+                return Membership(False, None, Witness(words, "second refused", "one letter is left out"))
+    return Membership(True, _longest_forbidden(language))
 
 
 def _gained(language: Recognizer, p: int, q: int) -> Word:
@@ -78,12 +78,12 @@ def _accepts_more(language: Recognizer) -> npt.NDArray[np.bool_]:
             return more
 
 
-def r_trivial(language: Recognizer) -> Verdict:
+def r_trivial(language: Recognizer) -> Membership:
     """No cycle in the minimal automaton but loops at single states (Brzozowski and Fich 1980)."""
     for part in strong_components(list(zip(*language.letters, strict=True)) or [()] * language.size):
         if len(part) > 1:
             p, q = sorted(part)[:2]
-            return Verdict(False, None, return_and_again(language, p, q))
+            return Membership(False, None, return_and_again(language, p, q))
     return YES
 
 
@@ -95,7 +95,7 @@ def return_and_again(language: Recognizer, p: int, q: int) -> Witness:
     return Witness(words, "differ", "what was left is entered again")
 
 
-def piecewise_testable(language: Recognizer) -> Verdict:
+def piecewise_testable(language: Recognizer) -> Membership:
     """J-trivial: R-trivial, and two letters at a time lead every state to one place.
 
     Simon 1975; the test is that of Klíma and Polák (2013).
@@ -111,7 +111,7 @@ def piecewise_testable(language: Recognizer) -> Verdict:
                 start, end = language.words_to[q], language.separating_word(r, s)
                 words = pattern(start, x, [(a, b)], end), pattern(start, y, [(a, b)], end)
                 note = "the same subsequences of n letters"
-                return Verdict(False, None, Witness(words, "differ", note))
+                return Membership(False, None, Witness(words, "differ", note))
     return YES
 
 
@@ -130,7 +130,7 @@ def _ends(language: Recognizer, q: int, a: int, b: int) -> dict[int, Word]:
     return result
 
 
-def one_idempotent(language: Recognizer) -> Verdict:
+def one_idempotent(language: Recognizer) -> Membership:
     """R∗G: every R-class of the syntactic monoid has at most one idempotent (Stiffler 1973).
 
     It fails if and only if for some p ≠ q one word takes both to p and one takes both to q: a flip-flop.
@@ -157,7 +157,7 @@ def one_idempotent(language: Recognizer) -> Verdict:
             meet[node] = together
     for (p, q), index in number.items():
         if meet[index] >> p & meet[index] >> q & 1:
-            return Verdict(False, None, flip_flop(language, p, q))
+            return Membership(False, None, flip_flop(language, p, q))
     return YES
 
 

@@ -76,7 +76,7 @@ class Witness:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Membership:
     """Whether the language lies in a class; ``holds`` is ``None`` where a limit was met."""
 
     holds: bool | None
@@ -84,8 +84,8 @@ class Verdict:
     witness: Witness | None = None
 
 
-YES = Verdict(True)
-OPEN = Verdict(None)
+YES = Membership(True)
+OPEN = Membership(None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,7 +219,7 @@ class Recognizer:
         assert word is not None
         return word
 
-    def spelled(self, verdict: Verdict) -> Verdict:
+    def spelled(self, verdict: Membership) -> Membership:
         """The verdict with its witness in the letters of the automaton."""
         if verdict.witness is None:
             return verdict

@@ -1,10 +1,10 @@
 """Classes seen through Green's relations of the whole semigroup: L-trivial, DA, star-free."""
 
-from krohn.algebra.classes.recognizer import YES, Recognizer, Verdict, Witness, pattern
+from krohn.algebra.classes.recognizer import YES, Membership, Recognizer, Witness, pattern
 from krohn.algebra.classes.syntactic import Syntactic
 
 
-def l_trivial(s: Syntactic) -> Verdict:
+def l_trivial(s: Syntactic) -> Membership:
     """L-classes are single: R-trivial, read from the end."""
     pair = s.same(range(s.size), s.l_class)
     if pair is None:
@@ -12,12 +12,12 @@ def l_trivial(s: Syntactic) -> Verdict:
     x, y = pair
     there, back = s.route(x, y, False), s.route(y, x, False)
     one, two = pattern([back + there], s.word(x)), pattern(there, [back + there], s.word(x))
-    return Verdict(
+    return Membership(
         False, None, s.told_apart(x, y, one, two, "read from the end, what was left is entered again")
     )
 
 
-def two_variables(s: Syntactic) -> Verdict:
+def two_variables(s: Syntactic) -> Membership:
     """DA: every element of a regular D-class is idempotent (Thérien and Wilke 1998)."""
     regular = {s.d_class[e] for e in s.idempotents}
     for x in range(s.size):
@@ -27,16 +27,16 @@ def two_variables(s: Syntactic) -> Verdict:
             turn = word + s.route(x, e, True)
             one, two = pattern([turn], word), pattern([turn], word, word)
             note = "a regular element that is not idempotent"
-            return Verdict(False, None, s.told_apart(x, s.product(x, x), one, two, note))
+            return Membership(False, None, s.told_apart(x, s.product(x, x), one, two, note))
     return YES
 
 
-def star_free(s: Syntactic) -> Verdict:
+def star_free(s: Syntactic) -> Membership:
     """H-classes are single: no word counts modulo a number (Schützenberger 1965)."""
     seen: dict[tuple[int, int], int] = {}
     for x in range(s.size):
         if seen.setdefault((s.r_class[x], s.l_class[x]), x) != x:
-            return Verdict(False, None, counting(s))
+            return Membership(False, None, counting(s))
     return YES
 
 

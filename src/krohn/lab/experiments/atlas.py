@@ -17,7 +17,7 @@ from krohn.lab.experiments.atlas_cells import cell_verdicts
 from krohn.lab.experiments.atlas_list import Entry, generated, of_folder
 from krohn.lab.experiments.atlas_predictors import predictors
 from krohn.lab.experiments.atlas_runs import MAIN, Cell, read_rows, run_cells
-from krohn.lab.experiments.atlas_verdicts import Share, Table, Verdict, learned, small, verdicts
+from krohn.lab.experiments.atlas_verdicts import Prediction, Share, Table, learned, small, verdicts
 from krohn.lab.experiments.names import Scale, parse_scale
 from krohn.lab.figures.style import PALETTE, Figure, house_style, save
 
@@ -47,7 +47,7 @@ class AtlasResult:
     scale: str
     rows: list[Row]
     missing: int
-    verdicts: list[Verdict]
+    verdicts: list[Prediction]
     figures: list[Path] = field(default_factory=list)
 
     failures = ()

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from krohn.lab.experiments.atlas_runs import Cell
 from krohn.lab.experiments.atlas_verdicts import (
+    Prediction,
     Row,
     Share,
     Table,
     Test,
-    Verdict,
     aperiodic,
     both,
     bounded,
@@ -22,7 +22,7 @@ LONG, AGAIN, FEASIBLE = Cell(length=64), Cell(replicate=1), Cell(distribution="f
 MOST_NEW = 0.05  # of those learned at 64 letters, learned there alone
 
 
-def cell_verdicts(rows: Sequence[Row], automata: Sequence[Row]) -> list[Verdict]:
+def cell_verdicts(rows: Sequence[Row], automata: Sequence[Row]) -> list[Prediction]:
     """Predictions 19 to 25; open where nothing was run."""
     usual, long, again, feasible = (Table(rows, automata, cell) for cell in (Cell(), LONG, AGAIN, FEASIBLE))
     sine = "sinusoidal"
@@ -64,7 +64,7 @@ def cell_verdicts(rows: Sequence[Row], automata: Sequence[Row]) -> list[Verdict]
             _above(learned(feasible.of(sine, aperiodic, small)), 0.97),
         ),
     )
-    return [Verdict(19 + place, *one[:2], *one[2]) for place, one in enumerate(outcomes)]
+    return [Prediction(19 + place, *one[:2], *one[2]) for place, one in enumerate(outcomes)]
 
 
 def pairs(first: Table, second: Table, *tests: Test) -> list[tuple[Row, Row]]:

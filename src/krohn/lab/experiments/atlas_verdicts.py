@@ -25,7 +25,7 @@ ENDLESS = 1e12  # where a limit was reached
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Prediction:
     """One prediction: what was expected, whether it came out, and what was measured."""
 
     number: int
@@ -159,13 +159,13 @@ def bounded(share: Share, low: float, high: float = 1.0) -> bool | None:
     return low <= share.value <= high
 
 
-def verdicts(rows: Sequence[Row], automata: Sequence[Row]) -> list[Verdict]:
+def verdicts(rows: Sequence[Row], automata: Sequence[Row]) -> list[Prediction]:
     """The first eighteen, on the two main cells, in the order of the page."""
     t = Table(rows, automata)
-    result: list[Verdict] = []
+    result: list[Prediction] = []
 
     def add(question: str, expected: str, outcome: tuple[bool | None, str]) -> None:
-        result.append(Verdict(len(result) + 1, question, expected, *outcome))
+        result.append(Prediction(len(result) + 1, question, expected, *outcome))
 
     def share_rule(positions: str, tests: tuple[Test, ...], low: float, high: float = 1.0) -> Any:
         def rule(part: Test) -> tuple[bool | None, str]:
