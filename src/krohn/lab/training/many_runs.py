@@ -138,7 +138,8 @@ def train_many(
         faults = start_reasons(config, tuple(one for one, _ in stack), device)
         if faults:
             raise Unsupported("; ".join(faults))
-    path, rows, seconds = None if directory is None else path_of(directory), [], 0.0
+    path, seconds = None if directory is None else path_of(directory), 0.0
+    rows: list[dict[str, Any]] = []
     for index, (config, stack) in enumerate(zip(plans, stacks, strict=True)):
         if deadline is not None and time.time() >= deadline:
             break
