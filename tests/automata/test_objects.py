@@ -6,6 +6,7 @@ from typing import Any
 
 import aalpy.utils
 import networkx
+import numpy as np
 import pandas
 import pytest
 from aalpy.automata import Dfa, DfaState, MealyMachine, MealyState, MooreMachine, MooreState
@@ -100,15 +101,31 @@ def test_objects_are_made_and_read_again(pattern: str) -> None:
     assert isinstance(theirs, DFA)
     again = krohn.automaton(theirs)
     graph = krohn.automaton(ours.to("networkx"))
+    learned = ours.to("aalpy")
+    assert isinstance(learned, Dfa)
+    assert krohn.equal(krohn.automaton(learned), again)
     for word in itertools.chain.from_iterable(
         itertools.product(ours.letter_names, repeat=length) for length in range(1, 5)
     ):
         assert theirs.accepts_input(word) == accepts(ours, word) == accepts(again, word)
+        assert learned.execute_sequence(learned.initial_state, word)[-1] == accepts(ours, word)
         assert graph.observed[graph.run(list(word))[-1]] == ours.observed[ours.run(list(word))[-1]]
 
 
+def test_what_shows_names_is_a_machine_of_moore() -> None:
+    light = krohn.Semiautomaton(
+        np.array([[1, 0], [0, 1]]), 1, letter_names=("push", "wait"), observe=("on", "off")
+    )
+    theirs = light.to("aalpy")
+    assert isinstance(theirs, MooreMachine)
+    assert theirs.execute_sequence(theirs.initial_state, ["wait", "push", "push"]) == ["off", "on", "off"]
+    assert krohn.equal(krohn.automaton(theirs), light)
+    with pytest.raises(krohn.KrohnError, match="accept or show"):
+        krohn.zoo("C3").to("aalpy")
+
+
 def test_what_is_no_package_and_what_is_no_dfa_is_one_line() -> None:
-    with pytest.raises(krohn.KrohnError, match=r"made for automata-lib, networkx; got 'xml'"):
+    with pytest.raises(krohn.KrohnError, match=r"made for automata-lib, aalpy, networkx; got 'xml'"):
         krohn.zoo("C3").to("xml")
     with pytest.raises(krohn.KrohnError, match="must observe 0 or 1"):
         krohn.zoo("C3").to("automata-lib")

@@ -228,7 +228,7 @@ class Semiautomaton:
         }
 
     def to(self, package: str) -> Any:
-        """An object of ``automata-lib`` or ``networkx``, which krohn reads as this automaton."""
+        """An object of ``automata-lib``, ``aalpy`` or ``networkx``, which krohn reads as this automaton."""
         from krohn.automata.reading.made import make_object  # lazy import: few ask for it
 
         return make_object(self, package)

@@ -34,6 +34,23 @@ def _make_automata_lib(automaton: Any) -> Any:
     )
 
 
+def _make_aalpy(automaton: Any) -> Any:
+    from aalpy.automata import Dfa, MooreMachine
+
+    if automaton.observe is None:
+        raise InvalidInput("machines of AALpy accept or show: the automaton must observe something")
+    accepts = {*automaton.observe} <= {0, 1} and not automaton.observation_names
+    states, rows = automaton.state_names, automaton.table.tolist()
+    setup = {
+        states[at]: (
+            bool(automaton.observe[at]) if accepts else automaton.observed[at],
+            {letter: states[to] for letter, to in zip(automaton.letter_names, rows[at], strict=True)},
+        )
+        for at in sorted(range(len(rows)), key=lambda at: at != automaton.start)  # the first is the start
+    }
+    return (Dfa if accepts else MooreMachine).from_state_setup(setup)
+
+
 def _make_networkx(automaton: Any) -> Any:
     from networkx import MultiDiGraph
 
@@ -47,5 +64,5 @@ def _make_networkx(automaton: Any) -> Any:
     return graph
 
 
-MAKERS = {"automata-lib": _make_automata_lib, "networkx": _make_networkx}
+MAKERS = {"automata-lib": _make_automata_lib, "aalpy": _make_aalpy, "networkx": _make_networkx}
 """Packages by the names under which they are installed."""

@@ -26,7 +26,7 @@ krohn.Draw = class {
       button("JFLAP .jff", () => this.keep("drawing.jff", this.jff())),
       button("SVG", () => this.keep("drawing.svg", this.picture())),
     );
-    const hint = "Click the board for a new state. Click a state, then another one (or the same again), for an arrow with the letter chosen here. Drag a state to move it. Or use the table below, which says where each letter leads.";
+    const hint = "Click the board for a new state. Click a state, then another one (or the same again), for an arrow with the letter chosen here. Drag a state to move it. Or use the table below, which says where each letter leads. Letters of a pattern are single characters here; krohn compile makes one letter of those that it does not tell apart.";
     this.offer = krohn.make("p", { id: "draw-offer", class: "note" });
     krohn.fill("draw-body", typed, krohn.make("p", { class: "note" }, hint), tools, this.svg, this.grid, krohn.make("div", { class: "ask" }, krohn.make("label", { for: "try" }, "Run a word"), this.word), this.says, keep, this.offer, this.status);
     krohn.find("draw-begin").addEventListener("click", () => this.open());
