@@ -5,9 +5,9 @@
 A list has a pattern on each line; one written ``/pattern/flags`` is searched for, any other is to match the
 whole word. Python's ``re`` is the judge: for each pattern that is read, strings drawn from its own tree,
 such strings with a place or two changed, walks of the automaton, and random ones. A string on which ``re``
-takes longer than 0.3 s is left out, and counted. F.jsonl gets a row for each list: how many lines ``re``
-compiles, how many of these are without back-references and look-around (``plain``), how many are read, and
-the line numbers of those that are not, by reason.
+takes longer than 0.3 s of a processor is left out, and counted. F.jsonl gets a row for each list: how many
+lines ``re`` compiles, how many of these are without back-references and look-around (``plain``), how many
+are read, and the line numbers of those that are not, by reason.
 """
 
 import argparse
@@ -52,13 +52,13 @@ def patience(seconds: float) -> Iterator[None]:
     def stop(*_: Any) -> None:
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def drawn(tree: Any, flags: int, rng: random.Random) -> str:

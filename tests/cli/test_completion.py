@@ -15,7 +15,13 @@ def ask(instruction: str, **words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [("krohn ex", {"explore", "export"}), ("krohn explore --gal", {"--gallery"})],
+    [
+        ("krohn ex", {"explore", "export"}),
+        ("krohn explore --gal", {"--gallery"}),
+        ("krohn analyze Grid", {"Grid4", "Grid9"}),
+        ("krohn train Grid", {"Grid4", "Grid9"}),
+        ("krohn equal S4 Grid", {"Grid4", "Grid9"}),
+    ],
 )
 def test_commands_and_options_are_completed(words: str, expected: set[str]) -> None:
     count = str(len(words.split()) - 1)
