@@ -179,7 +179,7 @@ def judged(line: str, count: int) -> dict[str, Any]:
     try:
         automaton = from_regex(line)
     except krohn.KrohnError as error:
-        return row | {"refusal": re.split(r"['\"]: ", str(error))[-1].split(";")[0]}
+        return row | {"refusal": re.split(r"['\"]: ", str(error))[-1].split(";")[0].partition(" such as")[0]}
     row |= {"read": True, "seconds": time.process_time() - begin, "states": automaton.num_states}
     ask: Callable[[str], Any] = engine.search if search else engine.fullmatch
     assert automaton.observe is not None
