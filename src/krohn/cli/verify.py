@@ -40,7 +40,7 @@ OWN = (
 @click.option(
     "--input",
     type=SPEC,
-    help="For module.py:NAME: the automaton that accepts the inputs.  [default: all words]",
+    help="For module.py:NAME, .onnx, .pt2: the automaton that accepts the inputs.  [default: all words]",
 )
 @click.option(
     "--renamed", is_flag=True, help="Allow other names of states and letters than those of --automaton."
@@ -89,8 +89,9 @@ def command(
 ) -> int:
     """Decide from the files in DIRECTORY whether the network is proved right on every word.
 
-    DIRECTORY may be module.py:NAME, a torch module of yours (that file is run): what runs is proved against
-    --spec on all inputs of --input, laid out as --tokens says, or an input that it gets wrong is found.
+    DIRECTORY may be module.py:NAME, a torch module of yours (that file is run), or a file .onnx or .pt2: what
+    runs is proved against --spec on all inputs of --input, laid out as --tokens says, or an input that it
+    gets wrong is found.
 
     DIRECTORY is a compiled network, an export, recurrent weights, a training run (its best replicate), or a
     GPT-2 that transformers saved: that one needs --automaton, and is proved on all words up to a length that

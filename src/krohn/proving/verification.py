@@ -121,7 +121,9 @@ def _refuse_idle(kind: Kind, question: Question, certificate: Any, *, kernel: bo
     if question.tokens is not None and kind.names_itself:
         raise InvalidInput(f"--tokens is for a network that krohn did not write; {kind.called} names its own")
     if question.input is not None and kind.name != MODULE:
-        raise InvalidInput(f"--input is for a module, as module.py:NAME; this is {kind.called}: leave it out")
+        raise InvalidInput(
+            f"--input is for a module, as module.py:NAME, .onnx or .pt2; this is {kind.called}: leave it out"
+        )
     if question.renamed and question.automaton is None:
         raise InvalidInput("--renamed needs --automaton SPEC, whose names the network need not have")
     if not 0 < question.effort < inf:
