@@ -11,19 +11,24 @@ from every import every
 from krohn.algebra.counters import counter_tower
 from krohn.algebra.transformation import compose, identity
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.portable import UNITS, Budget
 from krohn.cascade.holonomy import holonomy_cascade
 from krohn.cascade.known_shapes import recognise_stack
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan
+from krohn.cascade.plan_search import cascade_plans
 from krohn.cascade.stack import POP
+from krohn.construct.cascade_source import depth_with_lags
+from krohn.construct.request import MAX_SETS
 from krohn.construct.tight.draft import ProgramDraft
 from krohn.construct.tight.finite import Finite, joined
 from krohn.construct.tight.leaf_programs import padding_steps
 from krohn.construct.tight.plan_programs import plan_program
 from krohn.construct.tight.small_scan import fewest_points, scan_program
-from krohn.errors import Unsupported
+from krohn.errors import InvalidInput, Unsupported
 from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.lowering.assembly import lower
+from krohn.network.operations import Table
 from krohn.network.program import Program, Register, interpret
 
 
@@ -176,3 +181,32 @@ def test_an_automaton_that_needs_all_its_states_is_scanned_on_them(name: str) ->
     assert fewest_points(automaton) is None
     program = scan_program(automaton, 20)
     assert_simulates(network_of(automaton, program, 20), count=4)
+
+
+def test_a_form_with_lags_is_not_shallower_than_thought() -> None:
+    """What is not written since it must be too deep is too deep; half of the estimates are exact."""
+    exact = several = 0
+    machines = [krohn.zoo(name) for name in ("Grid9", "T3", "PermReset3", "Add", "Memory3")]
+    machines += [krohn.from_regex(text) for text in ("(a|b)*abb", "a(b|c)+d{2,3}", "[0-9]+(-[0-9]{2})?")]
+    machines += [random_automaton(seed) for seed in range(8)]
+    for machine in machines:
+        for plan in cascade_plans(machine, Budget(UNITS), MAX_SETS):
+            if plan.is_solvable:
+                lagged, least = plan_program(plan, lagged=True).depth, depth_with_lags(plan_program(plan))
+                assert least <= lagged, (machine.name, least, lagged)
+                several += 1
+                exact += least == lagged
+    assert 2 * exact > several > 20
+
+
+def test_a_table_for_other_registers_is_checked_by_its_rows_alone() -> None:
+    table = Table(("a", "b"), ("c",), (((0, 0), (1,)), ((0, 1), (2,))))
+    other = table.between(("x", "y"), ("z",))
+    values = {"x": np.array([[0, 0]]), "y": np.array([[1, 0]])}
+    assert other.apply(values)["z"].tolist() == [[2, 1]]
+    assert (table.inputs, other.rows) == (("a", "b"), table.rows)
+    with pytest.raises(AssertionError):
+        table.between(("x",), ("z",))
+    for rows in ((((0,), (1,)),), (((0, 0), (1, 1)),), (((0, 0), (1,)), ((0, 0), (2,)))):
+        with pytest.raises(InvalidInput, match="row"):
+            Table(("a", "b"), ("c",), rows)

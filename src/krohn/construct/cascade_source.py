@@ -92,13 +92,13 @@ def _programs(plan: Plan, most: int | None, least: int | None) -> list[Program]:
         raise LimitExceeded(f"{plain.depth} layers are needed")
     if not any(_has_levels(node) for _, node in plan.walk()):
         return [plain]
-    if least is not None and _depth_with_lags(plain) > least:
+    if least is not None and depth_with_lags(plain) > least:
         return [plain]
     lagged = plan_program(plan, lagged=True)
     return [plain, lagged] if lagged.depth < plain.depth else [plain]
 
 
-def _depth_with_lags(program: Program) -> int:
+def depth_with_lags(program: Program) -> int:
     """The layers that are left if no operation waits for a look-back, and one that looks up the letters."""
     names = [source.register for source in program.sources] + [place.register for place in program.places]
     alone: dict[str, float] = dict.fromkeys(names, 0)  # the longest ways without a look-back
