@@ -253,6 +253,7 @@ def made_of(step: Step, values: Values, fresh: bool) -> Affine:
     if node.op == "matmul":
         b, n, k, m = sizes
         x, y = values.shaped(step.args[0], b, n, k), values.shaped(step.args[1], b, k, m)
+        x = opened(x, values.symbols) if fresh else x
         return flat(affine.matmul(x, y, node.rounds, node.scale))
     x = values.shaped(step.args[0], *sizes)
     if fresh:

@@ -49,6 +49,12 @@ class Cut:
     behind: Plan
 
     @property
+    def readout(self) -> frozenset[int]:
+        """The last product behind the cut: what is rounded before it becomes symbols, which logits share."""
+        products = [step.node.first for step in self.behind.steps if step.node.op == "matmul"]
+        return frozenset(products[-1:])
+
+    @property
     def axes(self) -> int:
         """How many numbers cross the cut."""
         return len(self.scalars)
@@ -446,7 +452,7 @@ def leads(
         g = half.T[:, :, None] * frame.back.T[:, None, :]
         r = 2.0**-48 * (np.abs(low[part]) + np.abs(high[part])) @ np.abs(frame.back).T + frame.off
         given = Affine((low[part] + high[part]) / 2 @ frame.back.T, r, g)
-        out[part], shares[part] = lead_of(cut.behind.run(words[part], given), right[part], axes)
+        out[part], shares[part] = lead_of(cut.behind.run(words[part], given, cut.readout), right[part], axes)
     return out, shares
 
 
