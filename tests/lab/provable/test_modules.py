@@ -147,6 +147,8 @@ CHECKS: dict[str, Callable[[Any, Tensor, Tensor], Tensor]] = {
     "any": lambda m, t, out: out if not ((t < 0) | (t >= 2)).any() else -out,
     "the largest": lambda m, t, out: out if t.max() < 2 and t.min() >= 0 else -out,
     "all": lambda m, t, out: out if (t < 2).all() else -out,
+    "the largest logit": lambda m, t, out: out - out.amax(-1, keepdim=True),
+    "the smallest, with its place": lambda m, t, out: out - out.min(-1, keepdim=True).values,
 }
 
 

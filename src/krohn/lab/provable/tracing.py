@@ -90,17 +90,8 @@ UNARY |= {
 }
 HALF = {torch.bfloat16: "bfloat16", torch.float16: "float16"}
 EXACT = (
-    "embedding",
-    "index",
-    "gather",
-    "where",
-    "masked_fill",
-    "maximum",
-    "minimum",
-    "neg",
-    "abs",
-    "relu",
-    "clamp",
+    *("embedding", "index", "gather", "where", "masked_fill", "maximum", "minimum", "neg", "abs", "relu"),
+    *("clamp", "any", "all", "max", "min", "amax", "amin"),
 )
 """Operators that make no other numbers than they are given."""
 FOLDED = {"any": "or", "all": "and", "max": "max", "amax": "max", "min": "min", "amin": "min"}
@@ -412,7 +403,7 @@ class Reader(TorchDispatchMode):
                 raise Refused("sums of whole numbers that depend on tokens are not known")
             out = self.rows(name, x, dims, bool(args[2]) if len(args) > 2 else bool(kwargs.get("keepdim")))
             return self.stored(out, args[0].dtype)  # once more for a mean: torch stores the sum
-        if name in FOLDED and (name in ("any", "all") or whole):
+        if name in FOLDED:
             return self.folded(name, args, kwargs, outs)
         if name in ("_softmax", "softmax"):
             return self.rows("softmax", self.of(args[0]), [args[1]])
@@ -432,21 +423,20 @@ class Reader(TorchDispatchMode):
         raise Refused(f"the operator {name} is not known")
 
     def folded(self, name: str, args: Any, kwargs: Any, outs: Any) -> Tensor:
-        """Any, all, and the largest or smallest of whole numbers, entry by entry."""
+        """Any, all, the largest or the smallest, entry by entry; places of these may be anything."""
         x = self.of(args[0])
         if name in ("any", "all") and args[0].dtype != torch.bool:
             x = self.each("ne", x, self.of(0.0))
         dims = args[1] if len(args) > 1 else kwargs.get("dim")
         dims = [*range(x.dim())] if dims is None or dims == [] else [dims] if isinstance(dims, int) else dims
-        if isinstance(outs, (tuple, list)):
-            raise Refused(f"the operator {name} with places is not known")
+        shape = (outs[0] if isinstance(outs, (tuple, list)) else outs).shape
         dims = [dim % max(1, x.dim()) for dim in dims]
         rest = [dim for dim in range(x.dim()) if dim not in dims]
         rows = x.permute([*rest, *dims]).reshape(*[x.shape[dim] for dim in rest], -1)
         out = rows[..., 0]
         for at in range(1, rows.shape[-1]):
             out = self.each(FOLDED[name], out, rows[..., at])
-        return out.reshape(outs.shape)
+        return out.reshape(shape)
 
     def power(self, args: Any) -> Tensor:
         """The powers that have rules."""
