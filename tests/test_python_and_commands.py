@@ -32,7 +32,10 @@ ALIKE = {
 ELSEWHERE: dict[str, str] = {
     **{
         f"{command}.{option}": place
-        for command in ("zoo", "analyze", "decompose", "compile", "simulate", "sample", "equal")
+        for command in (
+            *("zoo", "analyze", "decompose", "compile", "simulate", "sample", "equal"),
+            *("explore", "extract", "train", "understand", "verify"),
+        )
         for option, place in (
             ("match", "krohn:from_regex"),
             ("textbook", "krohn:from_regex"),
