@@ -6,8 +6,9 @@ from typing import Any
 import click
 
 import krohn
+from krohn.base.progress import shown_by
 from krohn.cli.options import PATH, SPEC, TOKENS, FloatType, NetworkFolder, device, effort, reading
-from krohn.cli.output import emit, json_option, note
+from krohn.cli.output import emit, json_option, note, show_share
 
 OWN = (
     "krohn.json",
@@ -111,7 +112,8 @@ def command(
         raise click.UsageError(
             "--explain prints krohn's own proof, lemma by lemma; with --kernel leave it out"
         )
-    verdict = krohn.verify(directory, automaton=spec, renamed=renamed, out=out, kernel=kernel, **options)
+    with shown_by(show_share):
+        verdict = krohn.verify(directory, automaton=spec, renamed=renamed, out=out, kernel=kernel, **options)
     if out is not None:
         note(verdict.written(out))
     emit(verdict.to_json(), as_json=as_json, text=verdict.argument if as_argument else verdict.text)

@@ -16,6 +16,7 @@ from research.graph_damage import cases
 from torch import Tensor, nn
 
 import krohn
+from krohn.base.progress import shown_by
 from krohn.check.graph.columns import cases_of
 from krohn.check.graph.evaluate import Plan, in_parts, positions_of
 from krohn.check.graph.graph import graph_net, graphs_of, written
@@ -35,6 +36,13 @@ def test_a_module_is_proved_on_all_words(length: int) -> None:
     assert verdict.margin > 0
     assert verdict.to_json()["inputs"] == str(2 ** (length + 1) - 2)
     assert verdict.to_json()["covered"] == 1.0
+
+
+def test_how_far_a_proof_is_is_told() -> None:
+    told: list[tuple[int, int]] = []
+    with shown_by(lambda done, total: told.append((done, total))):
+        krohn.verify(Seen(), automaton=SEEN, length=3)
+    assert told == [(0, 3), (1, 3), (2, 3)]
 
 
 def test_a_mistake_is_found_and_is_one() -> None:

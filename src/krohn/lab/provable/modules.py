@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from krohn.automata.semiautomaton import Semiautomaton
+from krohn.base.progress import tell
 from krohn.base.threads import one_thread
 from krohn.check.certificate import Certificate
 from krohn.check.claim import GRAPH, Claim
@@ -347,10 +348,10 @@ def _search(
     log: Callable[[str], None] | None,
 ) -> Search:
     graphs, out, dice = graphs_of(net), Search(), np.random.default_rng(1)
-    for case in cases:
-        found: Found = find_proof(
-            graphs[case.length], case, Work(WORK * question.effort), question.effort, log
-        )
+    for number, case in enumerate(cases):
+        tell(number, len(cases))
+        budget = Work(WORK * question.effort)
+        found: Found = find_proof(graphs[case.length], case, budget, question.effort, log)
         out.proofs.append(found.proof)
         out.opened += found.open
         out.classes += max(found.classes, 1)
