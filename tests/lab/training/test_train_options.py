@@ -82,6 +82,7 @@ TYPED: dict[str, tuple[str, Any, str]] = {
 AROUND = {
     "--config": "a file", "--option": "NAME=VALUE", "--device": "", "--out": "", "--json": "",
     "--checkpoint-seconds": "--out", "--provable": "--out", "--each": "", "--together": "--each",
+    "--match": "", "--outputs": "", "--textbook": "",
 }  # fmt: skip
 SPEC = "Grid9@boundary"  # has an observation map
 
