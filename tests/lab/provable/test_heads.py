@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from krohn.check.graph.graph import Graph, graph_net, graphs_of, written
 from krohn.check.graph.head import Sums, classes_of, cut_of, tables_of
-from krohn.check.graph.proof import _proved
+from krohn.check.graph.proof import margin_of
 from krohn.check.ground import Refused, Work
 from krohn.lab.provable.tracing import read_graph
 from krohn.proving.graph_search import Found, axes_tried, ends_of, find_proof
@@ -101,7 +101,7 @@ def proof_of(module: Any) -> tuple[Graph, Found]:
     found = find_proof(graph, CASE, Work(1e12))
     assert isinstance(found.proof, list)
     assert not found.open
-    assert _proved(graph, CASE, found.proof, Work(1e12)) > 0
+    assert margin_of(graph, CASE, found.proof, Work(1e12)) > 0
     return graph, found
 
 
@@ -151,7 +151,7 @@ def test_a_witness_that_lies_is_refused(proved: tuple[Graph, Found], name: str) 
     proof = copy.deepcopy(found.proof)
     change(proof[0][0])
     with pytest.raises(Refused, match=said):
-        _proved(graph, CASE, proof, Work(1e12))
+        margin_of(graph, CASE, proof, Work(1e12))
 
 
 class Twice(Heads):
@@ -218,7 +218,7 @@ def test_what_is_proved_is_right_on_every_word() -> None:
         proved = found.proof is not None and not found.open and not found.reason
         told[proved] += 1
         if proved:
-            assert _proved(graph, CASE, found.proof, Work(1e12)) > 0
+            assert margin_of(graph, CASE, found.proof, Work(1e12)) > 0
             assert not wrong.any()
         else:
             assert wrong.any()

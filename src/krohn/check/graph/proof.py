@@ -69,11 +69,12 @@ def prove(net: Net, claim: Claim, witness: Any, work: float | None) -> Verdict:
     for case, proof in zip(cases, witness, strict=True):
         require(case.length in graphs, f"there is no graph for words of {case.length} tokens")
         with inside(f"inputs of {case.length} tokens", 0):
-            margin = min(margin, _proved(graphs[case.length], case, proof, budget))
+            margin = min(margin, margin_of(graphs[case.length], case, proof, budget))
     return Verdict(True, margin, "")
 
 
-def _proved(graph: Graph, case: Case, proof: Any, budget: Work) -> float:
+def margin_of(graph: Graph, case: Case, proof: Any, budget: Work) -> float:
+    """The least lead of the right tokens of a case, by its part of the witness; raises ``Refused``."""
     tokens = [one for c in case.columns for one in c.right.tolist()]
     require(max(tokens) < graph.answer.shape[1], "a right token is not in the vocabulary")
     if isinstance(proof, dict):
