@@ -361,7 +361,7 @@ def _ends(
                 mixed = (rows + corner @ effect[:-1] + effect[-1]) + moved[:, None]
                 after = mixed * layer.keep_mlp + apply_mlp(layer.mlp, mixed)
                 ends[j] = max(ends[j], end_of(after.reshape(len(span), -1)))
-        ends[j] = ends[j] if ends[j] < len(span) else 0
+        ends[j] = ends[j] + 1 if ends[j] + 1 < len(span) else 0  # beyond it the signs of units are sure
     return ends
 
 

@@ -371,11 +371,9 @@ Proof.
     + rewrite IH. destruct (skipn g x) as [|a r]; rewrite K; [destruct c; reflexivity|].
       destruct a; reflexivity.
     + cbn [sparse_sum]. destruct (skipn g x) as [|[|a|a] r]; cbn [sum_and_size]; auto;
-        [apply (IH O)| |];
-        (destruct (scaled _); [apply (IH O)|reflexivity]).
+        try apply (IH O); (destruct (scaled _); [apply (IH O)|reflexivity]).
     + cbn [sparse_sum]. destruct (skipn g x) as [|[|a|a] r]; cbn [sum_and_size]; auto;
-        [apply (IH O)| |];
-        (destruct (scaled _); [apply (IH O)|reflexivity]).
+        try apply (IH O); (destruct (scaled _); [apply (IH O)|reflexivity]).
 Qed.
 Lemma gate_ok g x x' y z : is_gate g -> is x x' -> g x y -> saturated 0 None 256 x' = Some z ->
   is y z.

@@ -655,34 +655,47 @@ Proof.
   specialize (HLI IN). cbn [fst snd] in HLI. apply andb_prop in HLI as [H1 H2].
   apply Nat.ltb_lt in H1. split; [exact H1|]. eapply subs_sound; [exact H2|exact IY].
 Qed.
-(* the MLP at the padding, whose value every count includes: one hidden layer as forms *)
+(* the MLP as forms of the numbers before it: at the padding, whose value every count includes, and
+   where counters are known *)
+Fixpoint mlp_forms (span : nat -> Z * Z) (ws : list (list (list box) * list box))
+  (Fs : list form) : option (list form) :=
+  match ws with
+  | [] => Some Fs
+  | [w] => mapM (fun Cb => form_sum span (biased_terms Fs (fst Cb) (snd Cb)))
+             (combine (fst w) (snd w))
+  | w :: ws => match unit_forms span Fs w with Some Us => mlp_forms span ws Us | None => None end
+  end.
+Lemma mlp_forms_sound span n Ws ws : within span n -> Forall2 inw Ws ws -> forall Fs y Zs z,
+  infs Fs n y -> mlp_forms span Ws Fs = Some Zs -> mlp ws y z -> infs Zs n z.
+Proof.
+  intros HW I3. induction I3 as [|W1 w1 Ws ws J1 I3 IH]; intros Fs y Zs z HF E H;
+    cbn [mlp_forms mlp] in *; [apply some_inj in E; subst; exact HF|].
+  destruct I3 as [|W2 w2 Ws ws J2 I3].
+  - destruct J1 as [JW JB]. pose proof (Forall2_combine _ _ _ _ _ _ JW JB) as JC.
+    apply mapM_some in E. unfold with_bias, each_sum in H. unfold infs. revert Zs E z H.
+    induction JC as [|Cb cb Cs cs [K1 K2] JC IHJ]; intros Zs E z H; inversion E; subst;
+      inversion H; subst; constructor; auto.
+    eapply biased_sound; [exact HW|exact HF|exact K1|exact K2|eassumption|eassumption].
+  - destruct (unit_forms span Fs W1) as [Us|] eqn:EU; [|discriminate]. destruct H as [u [H1 H2]].
+    exact (IH Us _ Zs z (unit_forms_sound _ _ _ _ _ _ _ _ HW HF J1 EU H1) E H2).
+Qed.
 Definition mlp_at (t : nat) (Y : list box) : option (list box) :=
-  match t, BMlps b with
-  | O, [w1; w2] => let span := spread Y in
-      match unit_forms span (map variable (seq 0 (length Y))) w1 with
-      | Some Us => mapM (fun Cb => option_map (fun F => form_box F span)
-                     (form_sum span (biased_terms Us (fst Cb) (snd Cb))))
-                     (combine (fst w2) (snd w2))
-      | None => None end
-  | _, _ => mlp_box (BMlps b) Y
+  match t with
+  | O => let span := spread Y in
+      option_map (map (fun F => form_box F span))
+        (mlp_forms span (BMlps b) (map variable (seq 0 (length Y))))
+  | S _ => mlp_box (BMlps b) Y
   end.
 Lemma mlp_at_sound t Y y Z0 z : inv Y y -> mlp_at t Y = Some Z0 -> mlp (Mlps l) y z -> inv Z0 z.
 Proof.
-  intros HY E H. destruct in_l as [_ [_ [I3 _]]].
-  assert (boxed : mlp_box (BMlps b) Y = Some Z0 -> inv Z0 z) by (intros; eapply mlp_sound; eauto).
-  unfold mlp_at in E. destruct t; [|exact (boxed E)]. clear boxed.
-  destruct I3 as [|w1 m1 ? ? J1 [|w2 m2 ? ? J2 [|w3 m3 ? ? J3 I3]]];
-    try (eapply mlp_sound; [|exact HY|exact E|exact H]; repeat (constructor; auto); fail).
-  destruct (unit_forms _ _ w1) as [Us|] eqn:EU; [|discriminate]. destruct H as [u [H1 H2]].
+  intros HY E H. destruct in_l as [_ [_ [I3 _]]]. destruct t as [|t]; cbn [mlp_at] in E;
+    [|eapply mlp_sound; eauto].
+  destruct (mlp_forms _ _ _) as [Fs|] eqn:EF; [|discriminate]. cbn [option_map] in E.
+  apply some_inj in E. subst Z0.
   pose proof (floors_within Y y HY) as HW. pose proof (variables_sound Y y HY) as HV.
-  pose proof (unit_forms_sound _ _ _ _ _ _ _ _ HW HV J1 EU H1) as IU.
-  cbn [mlp] in H2. destruct J2 as [JW JB]. pose proof (Forall2_combine _ _ _ _ _ _ JW JB) as JC.
-  apply mapM_some in E. unfold with_bias, each_sum in H2. unfold inv. revert Z0 E z H2.
-  induction JC as [|Cb cb Cs cs [K1 K2] JC IH]; intros Z0 E z H2; inversion E; subst;
-    inversion H2; subst; constructor; auto.
-  destruct (form_sum _ _) as [F|] eqn:EF; [|discriminate].
-  match goal with H : option_map _ _ = Some _ |- _ => injection H as <- end.
-  eapply form_box_sound; [exact HW|]. eapply biased_sound; eauto.
+  pose proof (mlp_forms_sound _ _ _ _ HW I3 _ _ _ _ HV EF H) as IZ. clear -HW IZ.
+  unfold infs in IZ. unfold inv. induction IZ; cbn; constructor; auto.
+  eapply form_box_sound; eassumption.
 Qed.
 (* hs: the results of heads at each position as forms *)
 Definition places_after (hs : nat -> list (list form)) : option (list (list box)) :=
