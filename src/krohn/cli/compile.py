@@ -8,6 +8,7 @@ import click
 import krohn
 from krohn.cli.options import EFFORT, FOLDER, SPEC, choice, reading, typed_options
 from krohn.cli.output import emit, json_option, note
+from krohn.construct.scan_cost import LONG, cost_of_scan
 
 SHOWN = 3
 """Names of other files in the folder that are listed."""
@@ -71,6 +72,8 @@ def command(
     elif length is None:
         raise click.UsageError("a Transformer is built for words up to a length; choose it with --length")
     given: dict[str, Any] = options | {"length": length, "architecture": architecture}
+    if length is not None and length > LONG and not options.get("unproved"):
+        note(f"if no network of a fixed depth is proved, a scan is: {cost_of_scan(length).text()}")
     network = krohn.compile(automaton, out=out, **given)
     report = krohn.report(network, options.get("dtype"), architecture)
     if out is not None:

@@ -25,6 +25,7 @@ from krohn.check.ground import Work
 from krohn.construct.cascade_source import same_program
 from krohn.construct.printed import grid_as_printed, paper_as_printed, scan_as_printed
 from krohn.construct.request import Objective, Proposal, Request, TransformerOptions
+from krohn.construct.scan_cost import too_long
 from krohn.construct.sources import SOURCES, proposals
 from krohn.construct.weights import TooCoarse, all_styles, lower_proposal, usual_styles
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, Unsupported, counted
@@ -267,8 +268,9 @@ def find_accepted(request: Request) -> CompiledNetwork:
             estimated=_hopeful(request.length),
             dtype=dtype,
         )
+        allowed = partial(_unless_too_long, request, lowered)
         work, refusals, told = Work(WORK * request.effort), list[tuple[Proposal, KrohnError]](), 0
-        for networks in _networks(request, rounds, lowered, refusals, budget):
+        for networks in _networks(request, rounds, allowed, refusals, budget):
             passed += _too_coarse(refusals[told:])
             told = len(refusals)
             for network in networks:
@@ -277,7 +279,23 @@ def find_accepted(request: Request) -> CompiledNetwork:
                     return replace(network, proved=dtype, passed_over=tuple(passed))
                 passed.append(_describe_passed_over(network, dtype, doubt))
         passed += _too_coarse(refusals[told:])
+        for _, error in refusals:
+            if isinstance(error, TooLong):
+                raise error
     return replace(build(request), passed_over=tuple(passed))
+
+
+class TooLong(LimitExceeded):
+    """No proof is begun: it would exceed the checker's budget."""
+
+
+def _unless_too_long(
+    request: Request, lowered: Callable[[Proposal], Iterable[CompiledNetwork]], plan: Proposal
+) -> Iterable[CompiledNetwork]:
+    """The networks of a plan, if a proof can be afforded."""
+    if plan.method == "scan" and (reason := too_long(request.length)):
+        raise TooLong(reason)
+    return lowered(plan)
 
 
 def _too_coarse(refusals: list[tuple[Proposal, KrohnError]]) -> list[str]:
