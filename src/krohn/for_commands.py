@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from krohn.automata.boolean import parts_of
 from krohn.automata.datasets import write_dataset
 from krohn.automata.documents import loader, write_language
+from krohn.automata.grading import grade as grade
 from krohn.automata.reader import Reader, answer_all, states_of_all
 from krohn.automata.regular import Match, from_textbook, is_delimited, looks_like_a_textbook
 from krohn.automata.sampling import Sampler
@@ -18,6 +19,7 @@ from krohn.automata.zoo import DROP, names_a_file
 from krohn.base.notebook import Rows
 from krohn.errors import InvalidInput, counted
 from krohn.proving.kinds import Forward
+from krohn.proving.scan_cost import LONG, cost_of_scan
 
 if TYPE_CHECKING:
     from krohn.exporting.exported import Exports
@@ -48,6 +50,13 @@ def spec_as_read(text: str, *, match: Match, outputs: bool, textbook: bool) -> t
     elif match == "search":
         pattern = f"/{pattern}/"
     return f"regex:{pattern}", remark
+
+
+def cost_of_proof(length: int) -> str:
+    """What a proof for long words may cost; empty for others."""
+    if length <= LONG:
+        return ""
+    return f"if no network of a fixed depth is proved, a scan is: {cost_of_scan(length).text()}"
 
 
 def named_states(

@@ -4,8 +4,8 @@ import pytest
 
 import krohn
 from krohn.cli.app import run
-from krohn.construct.scan_cost import LONG, LONGEST, cost_of_scan
 from krohn.errors import LimitExceeded
+from krohn.proving.scan_cost import LONG, LONGEST, cost_of_scan
 
 
 def test_a_length_that_no_proof_affords_is_refused_in_a_line(capsys: pytest.CaptureFixture[str]) -> None:

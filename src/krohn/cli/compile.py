@@ -8,7 +8,6 @@ import click
 import krohn
 from krohn.cli.options import EFFORT, FOLDER, SPEC, choice, reading, typed_options
 from krohn.cli.output import emit, json_option, note
-from krohn.construct.scan_cost import LONG, cost_of_scan
 
 SHOWN = 3
 """Names of other files in the folder that are listed."""
@@ -65,6 +64,8 @@ def command(
               krohn compile Grid9 --length 100 --method grid --out nets/grid9
               krohn compile S5 --architecture deltaproduct --out nets/s5
     """
+    from krohn.for_commands import cost_of_proof  # needs numpy
+
     automaton = krohn.parse_spec(spec)
     if architecture != "transformer":
         _refuse(typed_options("spec", "architecture", "out", "as_json"))
@@ -72,8 +73,8 @@ def command(
     elif length is None:
         raise click.UsageError("a Transformer is built for words up to a length; choose it with --length")
     given: dict[str, Any] = options | {"length": length, "architecture": architecture}
-    if length is not None and length > LONG and not options.get("unproved"):
-        note(f"if no network of a fixed depth is proved, a scan is: {cost_of_scan(length).text()}")
+    if length is not None and not options.get("unproved") and (cost := cost_of_proof(length)):
+        note(cost)
     network = krohn.compile(automaton, out=out, **given)
     report = krohn.report(network, options.get("dtype"), architecture)
     if out is not None:

@@ -25,7 +25,7 @@ def command(one: str, other: str, as_json: bool) -> int:
     Example:  krohn equal 'regex:(ab)*a' 'regex:a(ba)*'
     """
     if Path(other).is_dir():
-        from krohn.automata.grading import grade  # needs numpy
+        from krohn.for_commands import grade  # needs numpy
 
         graded = grade(one, Path(other))
         emit(graded.to_json(), as_json=as_json, text=graded.text)

@@ -25,7 +25,6 @@ from krohn.check.ground import Work
 from krohn.construct.cascade_source import same_program
 from krohn.construct.printed import grid_as_printed, paper_as_printed, scan_as_printed
 from krohn.construct.request import Objective, Proposal, Request, TransformerOptions
-from krohn.construct.scan_cost import too_long
 from krohn.construct.sources import SOURCES, proposals
 from krohn.construct.weights import TooCoarse, all_styles, lower_proposal, usual_styles
 from krohn.errors import InvalidInput, KrohnError, LimitExceeded, UnknownName, Unsupported, counted
@@ -35,6 +34,7 @@ from krohn.network.lowering.stock_blocks import in_blocks
 from krohn.network.transformer import Transformer
 from krohn.network.transformer_file import MODEL
 from krohn.proving.attempts import attempt
+from krohn.proving.scan_cost import too_long
 
 if TYPE_CHECKING:
     from krohn.recurrent.looped_network import LoopedNetwork
