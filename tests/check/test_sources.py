@@ -122,7 +122,7 @@ PARTS = {
     "scans, orders, exports and parts": (
         "transformer/scan transformer/order transformer/parts transformer/gpt2 "
         "transformer/words transformer/near transformer/running_error "
-        "arithmetic/products transformer/many_keys"
+        "arithmetic/products transformer/many_keys transformer/each_word"
     ),
     "recurrent networks": (
         "arithmetic/sums recurrent/cells recurrent/stacks recurrent/closure recurrent/chunks "

@@ -16,14 +16,18 @@ PRINTED = ["log_depth", "max_pool", "constant_depth", "count"]
 
 
 @pytest.mark.parametrize("variant", PRINTED)
-def test_a_printed_variant_is_run_on_all_short_words_and_not_called_proved(variant: str) -> None:
-    report = krohn.verify(build_grid(krohn.zoo("Grid4"), 7, variant), largest=False)
+def test_a_printed_variant_is_proved_word_by_word_and_only_run_where_words_are_many(variant: str) -> None:
+    short = krohn.verify(build_grid(krohn.zoo("Grid4"), 4, variant), second_opinion=False)
+    assert short.certified
+    assert short.certificate is not None
+    assert short.certificate.claim.up_to == 4
+    report = krohn.verify(build_grid(krohn.zoo("Grid4"), 12, variant), largest=False)
     assert not report.certified
     assert "run, not proved" in report.reason
     assert report.counterexample is None
     assert report.certificate is None
     assert report.second_opinion is not None
-    assert (report.second_opinion.length, report.second_opinion.wrong) == (7, 0)
+    assert report.second_opinion.wrong == 0
 
 
 def test_the_default_variant_is_proved() -> None:
@@ -60,18 +64,18 @@ def broken(network: CompiledNetwork) -> dict[str, Transformer]:
     ["swapped heads", "twice the same head", "no value", "the oldest visit", "weak scores", "thresholds"],
 )
 def test_a_wrong_one_is_refused_with_a_word_where_there_is_one(name: str) -> None:
-    network = build_grid(krohn.zoo("Grid4"), 9, "count")
+    network = build_grid(krohn.zoo("Grid4"), 6, "count")
     result = broken(network)[name]
-    wrong = is_wrong(Mutant(name, "", result, network.automaton), 9, "float64")
+    wrong = is_wrong(Mutant(name, "", result, network.automaton), 6, "float64")
     report = krohn.verify(replace(network, transformer=result, program=None), largest=False)
-    assert not report.certified
+    assert report.certified == (name == "swapped heads"), "heads may be added in any order"
     assert (report.counterexample is not None) == wrong
     if name in ("twice the same head", "no value", "thresholds"):
         assert wrong
 
 
 def test_another_automaton_is_refused_with_a_word() -> None:
-    network = build_grid(krohn.zoo("Grid4"), 9, "count")
+    network = build_grid(krohn.zoo("Grid4"), 6, "count")
     table = network.automaton.table.copy()
     table[3, 0], other = 1, network.automaton
     changed = krohn.Semiautomaton(table=table, start=other.start)

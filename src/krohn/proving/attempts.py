@@ -10,8 +10,10 @@ from krohn.automata.semiautomaton import Semiautomaton
 from krohn.base.threads import one_thread
 from krohn.check.arithmetic.format import FORMATS
 from krohn.check.files.reader import Automaton, Network, fits, stored
+from krohn.check.files.witness import EachWord
 from krohn.check.ground import Refused, Verdict, Work, refusal_of
 from krohn.check.transformer.checker import LAYERED_WORK, check
+from krohn.check.transformer.each_word import cost
 from krohn.check.transformer.parts import joined, leaders_of
 from krohn.errors import InvalidInput, LimitExceeded
 from krohn.network.transformer import Transformer
@@ -24,7 +26,8 @@ from krohn.proving.witness.search import WitnessWalk, begin_walk, checkable, rea
 ARITHMETICS = tuple(FORMATS)
 RUN_ONLY = (
     "heads of the last layer return positions, which no finite machine holds: such a network (Theorem 3 as "
-    "printed) is run, not proved; the variant mod of --method grid is proved"
+    "printed) is proved on the shortest words alone, and else run, not proved; the variant mod of "
+    "--method grid is proved"
 )
 SHORT = 4
 """Up to this length there are few words: a machine can hold whatever a head returns."""
@@ -87,11 +90,25 @@ def attempt(
     budget: Work | None = None,
 ) -> Outcome:
     """The outcome for the first witness that the checker accepts; if none, for the one that got furthest."""
-    if length > SHORT and returns_positions(network):  # the search would take minutes and find nothing
-        record = ProofRecord(layer=len(network.layers))
-        return record, record.refuse("search", RUN_ONLY), 0.0
     checked, table = checkable(network, automaton)
+    if returns_positions(network):  # the search would take minutes and find nothing
+        return _each_word(checked, table, length, dtype)
     return furthest(Goal(checked, checked, table, length, dtype, once=once, budget=budget))
+
+
+def _each_word(network: Network, table: Automaton, length: int, dtype: str) -> Outcome:
+    """All words, where there are few enough of them."""
+    record, depth = ProofRecord(layer=len(network.layers)), len(network.layers)
+    if cost(network, length) > LAYERED_WORK:
+        return record, record.refuse("search", RUN_ONLY), 0.0
+    plain = witness_json(EachWord())
+    verdict = check(network, table, dtype, length, plain)
+    if verdict.certified:
+        record.layer, record.witness = depth + 1, plain
+        count = len(network.embedding) ** length
+        record.note("words", f"{count:,} words of {length} letters, one after another: each leads")
+        record.note("decode", f"the right logit leads by {verdict.margin:.3g} after every letter")
+    return record, _refute(record, verdict, depth), verdict.margin
 
 
 def returns_positions(network: Transformer) -> bool:

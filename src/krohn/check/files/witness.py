@@ -152,6 +152,11 @@ class Scan:
     cuts: tuple[tuple[Cut, ...], ...] = ()
 
 
+@dataclass(frozen=True)
+class EachWord:
+    """Nothing: all words are run, in intervals."""
+
+
 Step = Merge | Attention | Tabulate
 
 
@@ -184,7 +189,7 @@ class Parts:
     parts: tuple[Part, ...]
 
 
-Witness = Layered | Scan | Parts
+Witness = Layered | Scan | Parts | EachWord
 
 T = TypeVar("T")
 Payload = Mapping[str, Any]
@@ -194,6 +199,8 @@ def witness_from(payload: object) -> Witness:
     """The witness in a certificate file; anything malformed is refused."""
     try:
         require(isinstance(payload, dict), "witness: it must be an object")
+        if _get(payload, "kind") == "words":
+            return EachWord()
         if _get(payload, "kind") == "scan":
             maps = _integers(payload, "letters", 2), _integers(payload, "padding", 1)
             channels, layers = _integers(payload, "channels", 2), payload.get("cuts", [])  # type: ignore[attr-defined]

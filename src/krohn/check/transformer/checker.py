@@ -16,6 +16,7 @@ from krohn.check.files.reader import Automaton, Layer, Network, fits, stored
 from krohn.check.files.witness import (
     Attention,
     Back,
+    EachWord,
     Layered,
     Merge,
     Parts,
@@ -116,6 +117,11 @@ def margin_of(
     require(len(network.padding) > 0, "the proof starts from a padding position; there is none")
     require(network.plain, "biases and activations of a GPT-2 are proved word by word only")
     require(fits(network, automaton), "the automaton has other states or letters than the network")
+    if isinstance(witness, EachWord):
+        from krohn.check.transformer.each_word import prove_each_word  # lazy import: few need it
+
+        setting = Setting(fmt, Work(min(work, LAYERED_WORK)), network.root, network.epsilon, note)
+        return prove_each_word(setting, stored(network, fmt), automaton, length)
     if not isinstance(witness, Scan):
         for proof in [part.proof for part in witness.parts] if isinstance(witness, Parts) else [witness]:
             assert_moderate(proof.steps, network.embedding.shape[1])

@@ -9,6 +9,7 @@ from krohn.check.files.witness import (
     Attention,
     Back,
     Cells,
+    EachWord,
     Merge,
     Parts,
     Scan,
@@ -27,6 +28,8 @@ def witness_json(witness: Witness) -> dict[str, Any]:
     if isinstance(witness, Parts):
         own = ({**_parts(part), "proof": witness_json(part.proof)} for part in witness.parts)
         return {"kind": "parts", "parts": list(own)}
+    if isinstance(witness, EachWord):
+        return {"kind": "words"}
     if isinstance(witness, Scan):
         cuts = [
             [{"stage": stage, "units": _plain(units)} for stage, units in layer] for layer in witness.cuts
