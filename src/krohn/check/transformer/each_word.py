@@ -23,7 +23,8 @@ def cost(network: Network, length: int) -> float:
     heads = sum(len(layer.heads) for layer in network.layers)
     matrices = [weight for layer in network.layers for weight in layer.weights]
     entries = sum(weight.size for weight in matrices) + network.readout.size + heads * (rows + 4 * d * d)
-    return float(len(network.embedding)) ** length * (CALLS * (heads + len(matrices)) + 2.0 * rows * entries)
+    words: float = float(len(network.embedding)) ** length
+    return words * (CALLS * (heads + len(matrices)) + 2.0 * rows * entries)
 
 
 # Rule: each word.
