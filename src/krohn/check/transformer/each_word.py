@@ -24,7 +24,8 @@ def cost(network: Network, length: int) -> float:
     matrices = [weight for layer in network.layers for weight in layer.weights]
     entries = sum(weight.size for weight in matrices) + network.readout.size + heads * (rows + 4 * d * d)
     words: float = float(len(network.embedding)) ** length
-    return words * (CALLS * (heads + len(matrices)) + 2.0 * rows * entries)
+    total: float = words * (CALLS * (heads + len(matrices)) + 2.0 * rows * entries)
+    return total
 
 
 # Rule: each word.
