@@ -49,12 +49,12 @@ quick: $(STAMP) ## formatter, linter, architecture and the tests of what changed
 test: lint type unit ## what a change can break, in some six minutes on two cores; make slow has the rest
 
 format: $(STAMP) ## rewrite the sources in the house format
-	$(BIN)/ruff format src tests benchmarks tools research
-	$(BIN)/ruff check --fix src tests benchmarks tools research
+	$(BIN)/ruff format src tests benchmarks tools research examples
+	$(BIN)/ruff check --fix src tests benchmarks tools research examples
 
 lint: $(STAMP) ## formatter and linter, nothing is rewritten
-	$(BIN)/ruff format --check src tests benchmarks tools research
-	$(BIN)/ruff check src tests benchmarks tools research
+	$(BIN)/ruff format --check src tests benchmarks tools research examples
+	$(BIN)/ruff check src tests benchmarks tools research examples
 
 type: $(STAMP) ## strict type check
 	$(BIN)/mypy
