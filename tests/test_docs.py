@@ -140,7 +140,7 @@ def test_the_architecture_page_names_every_part() -> None:
 
 
 def test_files_and_modules_that_pages_name_are_there() -> None:
-    folders = ("src", "tests", "tools", "benchmarks", "research")
+    folders = ("src", "tests", "tools", "benchmarks", "research", "examples")
     files = [
         path.relative_to(ROOT).as_posix() for folder in folders for path in (ROOT / folder).rglob("*.py")
     ]
