@@ -114,13 +114,26 @@ def emit(payload: dict[str, Any], *, as_json: bool, text: Callable[[], str]) -> 
         silence(sys.stdout)
 
 
+_TOGETHER = 1 << 12
+"""Characters that are printed at once: a line by itself costs more than the state of its word."""
+
+
 def emit_lines(about: dict[str, Any], key: str, lines: Iterable[list[str]], *, as_json: bool) -> None:
     """Prints a line of names for each word as it comes; as JSON all of them below ``key``."""
     if as_json:
         emit({**about, key: list(lines)}, as_json=True, text=str)
         return
-    for line in lines:
-        click.echo(" ".join(line))
+    ready, size = list[str](), 0
+    try:
+        for line in lines:
+            ready.append(" ".join(line))
+            size += len(ready[-1]) + 1
+            if size >= _TOGETHER:
+                click.echo("\n".join(ready))
+                ready, size = [], 0
+    finally:  # an error in a later word loses no answer
+        if ready:
+            click.echo("\n".join(ready))
 
 
 @contextmanager

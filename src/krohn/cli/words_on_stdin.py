@@ -35,8 +35,10 @@ def given_words(numbers: Callable[[str], list[int]], word: Sequence[str]) -> Ite
                 line_number += 1
                 if len(line) > _MAX_LINE:
                     raise InvalidInput(f"a word must have at most {_MAX_LINE:,} characters; it has more")
-                marked = line_number == 1  # a byte order mark may stand at the start of a file
-                words.append(numbers((line.removeprefix("\ufeff") if marked else line).rstrip("\r\n")))
+                if line_number == 1:
+                    line = line.removeprefix("\ufeff")  # a byte order mark may stand at the start of a file
+                text = line.rstrip("\r\n")
+                words.append(numbers(text) if text else [])
             yield words
     except InvalidInput as error:
         raise InvalidInput(f"line {line_number}: {error}") from error
