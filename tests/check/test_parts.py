@@ -23,6 +23,7 @@ from krohn.functions import simulate
 from krohn.network.compiled import CompiledNetwork
 from krohn.network.transformer import Transformer
 from krohn.proving.attempts import attempt
+from krohn.proving.witness import apart
 from krohn.proving.witness.apart import factors, witness_apart
 from krohn.proving.witness.plain import witness_json
 from krohn.proving.witness.search import checkable
@@ -163,6 +164,20 @@ def test_no_other_proof_by_parts_is_found(change: Callable[[Transformer], Transf
     except (Refused, LimitExceeded):
         return
     assert found is None or not check(made, automaton, DTYPE, LENGTH, witness_json(found[0])).certified
+
+
+def test_a_way_without_choices_is_not_gone_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, automaton = checkable(coupled(plane()[0].transformer), plane()[0].automaton)
+    walks, begin = [], apart.begin_walk
+
+    def counted(*given: Any, **named: Any) -> apart.WitnessWalk:
+        walks.append(begin(*given, **named))
+        return walks[-1]
+
+    monkeypatch.setattr(apart, "begin_walk", counted)
+    with pytest.raises(Refused):
+        witness_apart(made, automaton, DTYPE, LENGTH, Work(2e8))
+    assert [walk.guessed for walk in walks] == [False]
 
 
 def changed(part: int, **fields: Any) -> dict[str, Any]:

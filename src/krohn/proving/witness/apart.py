@@ -72,8 +72,11 @@ def witness_apart(
 def _walk(network: Network, automaton: Automaton, dtype: str, length: int, budget: Work) -> WitnessWalk:
     """The first way through the slice that reads off what the factor shows."""
     refused: Refused | None = None
+    walk: WitnessWalk | None = None
     for choices, clock in ((True, True), (False, True), (True, False)):
-        if clock or compares_repeating_codes(network):
+        # Where the first way chose nothing, the second would be the same.
+        differs = choices or (walk is not None and walk.guessed)
+        if differs and (clock or compares_repeating_codes(network)):
             try:
                 walk = begin_walk(network, dtype, length, budget, clock=clock)
                 walk_through(walk, choices=choices)
