@@ -9,10 +9,12 @@ import pytest
 import krohn
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.check.files.witness import UNKNOWN
+from krohn.check.ground import Integers
 from krohn.check.transformer.checker import check
 from krohn.network.compiled import CompiledNetwork
 from krohn.proving.attempts import attempt
 from krohn.proving.witness.search import checkable
+from krohn.proving.witness.suffixes import Suffixes
 
 FACTOR, LETTERS, LENGTH = (0, 1, 2, 3, 4, 0), 7, 16
 
@@ -102,3 +104,21 @@ def test_an_open_value_stays_open(network: CompiledNetwork, witness: dict[str, A
     verdict = check(*checkable(network.transformer, network.automaton), "float32", LENGTH, closed)
     assert not verdict.certified
     assert "delay line" in verdict.reason or "do not hold what was read" in verdict.reason
+
+
+def test_a_letter_alone_is_read_as_it_is_among_all(
+    network: CompiledNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, alone = Suffixes.read, []
+
+    def compared(self: Suffixes, rows: Integers, letters: Integers) -> tuple[Integers, Integers]:
+        found, every = read(self, rows, letters), read(self, rows, self.every)
+        which = np.broadcast_to(letters, (len(rows), letters.shape[1]))[..., None]
+        for part, whole in zip(found, every, strict=True):
+            alone.append(bool((part == np.take_along_axis(whole, which, axis=1)).all()))
+        return found
+
+    monkeypatch.setattr(Suffixes, "read", compared)
+    assert attempt(network.transformer, network.automaton, LENGTH, "float32")[1] is None
+    assert len(alone) > 2
+    assert all(alone)

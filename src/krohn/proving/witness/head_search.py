@@ -277,21 +277,22 @@ def attention_step(moment: Moment, layer: Layer, live: Flags) -> Attention:
     # Columns of a row: the old state, the cells of each head with the counts since, then orders of positions.
     pairs, at = _pairs(moment, layer, rules), len(start)
     start += [AT] * len(pairs)
-    old, letters = moment.machine, moment.machine.follow.shape[1]
+    old, every = moment.machine, np.arange(moment.machine.follow.shape[1])[None]
     memory_of = {id(memory.rule): memory for memory in memories}
 
-    def expand(rows: Integers) -> tuple[Integers, Integers]:
-        state = rows[:, 0]
-        after = np.repeat(rows[:, None], letters, axis=1)
-        after[:, :, 0] = old.follow[state]
-        out = [old.shown[state][..., None]]
+    def expand(rows: Integers, letters: Integers = every) -> tuple[Integers, Integers]:
+        state = rows[:, :1]
+        after = np.repeat(rows[:, None], letters.shape[1], axis=1)
+        after[:, :, 0] = old.follow[state, letters]
+        out = [old.shown[state, letters][..., None]]
         for memory in memories:
-            held, read = remembered(moment, memory, rows)
+            held, read = remembered(moment, memory, rows, letters)
             after[:, :, memory.at : memory.end] = held
             out += read
         for number, pair in enumerate(pairs, at):
             one, two = (
-                _copied(moment, memory_of[id(rules[head])], rows) for head in (pair.first, pair.second)
+                _copied(moment, memory_of[id(rules[head])], rows, letters)
+                for head in (pair.first, pair.second)
             )
             after[:, :, number] = order_after(np.broadcast_to(rows[:, number, None], one.shape), one, two)
             out.append(after[:, :, number, None])
@@ -329,8 +330,8 @@ def _pairs(moment: Moment, layer: Layer, rules: list[Rule]) -> list[Pair]:
     return result
 
 
-def _copied(moment: Moment, memory: MemoryMachine, rows: Integers) -> Flags:
+def _copied(moment: Moment, memory: MemoryMachine, rows: Integers, letters: Integers) -> Flags:
     """(row, letter): whether the best cell holds this letter from now on."""
     rule, held = memory.rule, rows[:, None, memory.at : memory.at + memory.number]
     assert isinstance(rule, Cells)
-    return entered(rule, moment.machine.shown[rows[:, 0]], held)[..., rule.order[0][0]]
+    return entered(rule, moment.machine.shown[rows[:, :1], letters], held)[..., rule.order[0][0]]

@@ -47,14 +47,16 @@ def memories_of(moment: Moment, layer: Layer, rules: list[Rule]) -> tuple[list[M
     return memories, start
 
 
-def remembered(moment: Moment, memory: MemoryMachine, rows: Integers) -> tuple[Integers, list[Integers]]:
-    """The cells after each letter, and what the head reads: a value and the counts since."""
-    state, rule, n = rows[:, 0], memory.rule, memory.number
-    own, letters = moment.machine.shown[state], moment.machine.follow.shape[1]
-    steps = moment.machine.steps[state][:, :, memory.counters]
-    shape = (len(rows), letters)
-    held = np.repeat(rows[:, None, memory.at : memory.at + n], letters, axis=1)
-    far = np.repeat(rows[:, None, memory.at + n : memory.end], letters, axis=1)
+def remembered(
+    moment: Moment, memory: MemoryMachine, rows: Integers, letters: Integers
+) -> tuple[Integers, list[Integers]]:
+    """The cells after each of the letters, and what the head reads: a value and the counts since."""
+    state, rule, n = rows[:, :1], memory.rule, memory.number
+    own = moment.machine.shown[state, letters]
+    steps = moment.machine.steps[state, letters][:, :, memory.counters]
+    shape = own.shape
+    held = np.repeat(rows[:, None, memory.at : memory.at + n], shape[1], axis=1)
+    far = np.repeat(rows[:, None, memory.at + n : memory.end], shape[1], axis=1)
     far = far.reshape(*shape, n, len(memory.counters)) + steps[:, :, None]
     value = rule.value_of[own]
     if isinstance(rule, Back):  # a queue: each letter pushes the others one further back
@@ -79,7 +81,8 @@ def _read(rule: Cells, own: Integers, cells: Integers, offsets: Integers) -> lis
             if not waiting.any():
                 break
             here = waiting & (cells[..., cell] != EMPTY)
-            value[here], far[here] = cells[..., cell][here], offsets[..., cell, :][here]
+            np.copyto(value, cells[..., cell], where=here)
+            np.copyto(far, offsets[..., cell, :], where=here[..., None])
             waiting = waiting & ~here
     return [value[..., None], far]
 
@@ -91,8 +94,11 @@ def _forgotten(moment: Moment, rule: Cells, cells: Integers, offsets: Integers) 
         gone = np.ones(cells.shape[:2], dtype=bool)
         for order in rule.order:
             if cell in order:
-                better = [b for b in order[: order.index(cell)] if written[b]]
-                full = [cells[..., b] != EMPTY for b in better]
-                gone &= np.any(full, axis=0) if full else False
-        cells[gone, cell], offsets[gone, cell] = UNKNOWN, 0
+                full = np.zeros(cells.shape[:2], dtype=bool)
+                for better in order[: order.index(cell)]:
+                    if written[better]:
+                        full |= cells[..., better] != EMPTY
+                gone &= full
+        np.copyto(cells[..., cell], UNKNOWN, where=gone)
+        np.copyto(offsets[..., cell, :], 0, where=gone[..., None])
     return cells, offsets

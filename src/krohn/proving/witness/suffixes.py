@@ -6,7 +6,7 @@ the hull of all values. A suffix is long enough if the MLP then returns known nu
 whatever state it began in and whatever letter comes next. Letters that no state moves on are skipped.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from krohn.check.files.witness import UNKNOWN, Back, Cells, Rule
 from krohn.check.ground import Array, Flags, Integers, distinct
 from krohn.check.transformer.head_rules import entered
 from krohn.check.transformer.stream import Moment, live_states
-from krohn.proving.witness.machines import Expand, explore, middle
+from krohn.proving.witness.machines import explore, middle
 from krohn.proving.witness.memories import MemoryMachine
 
 FEW = 400
@@ -29,6 +29,9 @@ KNOWN = 1e-3
 """Numbers whose intervals are narrower count as known."""
 
 Machine = tuple[Integers, Integers, Integers]
+
+Expand = Callable[[Integers, Integers], tuple[Integers, Integers]]
+"""Rows ``[n, w]`` and letters ``[n or 1, k]`` to next rows ``[n, k, w]`` and outputs ``[n, k, p]``."""
 
 
 class Suffixes:
@@ -45,6 +48,7 @@ class Suffixes:
     ) -> None:
         self.moment, self.layer, self.memories, self.expand, self.live = moment, layer, memories, expand, live
         machine = moment.machine
+        self.every = np.arange(machine.follow.shape[1])[None]
         columns = np.concatenate([machine.follow, machine.shown]).T
         self.group = distinct(columns)[1]  # letters alike at this moment
         self.leaders = np.unique(self.group, return_index=True)[1]
@@ -81,7 +85,7 @@ class Suffixes:
         first = [*start, 0, *[0] * self.ages]
 
         def expand(rows: Integers) -> tuple[Integers, Integers]:
-            after, outputs = self.read(rows)
+            after, outputs = self.read(rows, self.every)
             node = known.after[rows[:, self.width]][:, self.group]
             after[:, :, self.width] = node
             return self.weaker(after, length[node]), outputs
@@ -94,12 +98,12 @@ class Suffixes:
         """Cells of all heads."""
         return sum(memory.number for memory in self.memories)
 
-    def read(self, rows: Integers) -> tuple[Integers, Integers]:
+    def read(self, rows: Integers, letters: Integers) -> tuple[Integers, Integers]:
         """One letter more: rows with a node to be filled in, and letters of the tier since each cell."""
-        after, outputs = self.expand(rows[:, : self.width])
+        after, outputs = self.expand(rows[:, : self.width], letters)
         ages = np.repeat(rows[:, None, self.width + 1 :], after.shape[1], axis=1)
-        older = np.isin(self.group, self.tier).astype(np.int64)[None, :, None]
-        own, at = self.moment.machine.shown[rows[:, 0]], 0
+        older = np.isin(self.group, self.tier).astype(np.int64)[letters][..., None]
+        own, at = self.moment.machine.shown[rows[:, :1], letters], 0
         for memory in self.memories:
             part = slice(at, at + memory.number)
             if isinstance(memory.rule, Back):
@@ -163,11 +167,11 @@ class Suffixes:
         rows = self.weaker(rows[:, None], np.zeros((count, 1), dtype=np.int64))[:, 0]
         for place in range(len(words[0])):
             letters = self.leaders[np.repeat([word[place] for word in words], len(self.states))]
-            after = self.read(rows)[0][np.arange(count), letters][:, None]
+            after = self.read(rows, letters[:, None])[0]
             rows = self.weaker(after, np.full((count, 1), place + 1))[:, 0]
         which = np.repeat(np.arange(len(words)), len(self.states))
         different = distinct(np.concatenate([which[:, None], rows], axis=1))[0]
-        read = self.expand(different[:, 1 : 1 + self.width])[1][:, self.leaders]
+        read = self.expand(different[:, 1 : 1 + self.width], self.leaders[None])[1]
         owner = np.repeat(different[:, :1, None], read.shape[1], axis=1)
         outputs = distinct(np.concatenate([owner, read], axis=2).reshape(-1, 1 + read.shape[2]))[0]
         low = middle(self.moment.box)[outputs[:, 1]] * self.layer.keep_attention
