@@ -293,3 +293,34 @@ def test_names_that_scripts_import_exist(folder: str) -> None:
                 absent = [alias.name for alias in node.names if names is None or alias.name not in names]
                 missing += [f"{path.relative_to(root)}: {node.module} has no {name}" for name in absent]
     assert missing == []
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    """Strings of the code, docstrings aside; holes of a format as a star."""
+    aside = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = [
+                getattr(part, "value", "*") if isinstance(part, ast.Constant) else "*" for part in node.values
+            ]
+            aside |= {id(part) for part in node.values}
+            yield "".join(map(str, parts))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in aside:
+            yield node.value
+
+
+def test_a_wheel_names_pages_of_the_repository_as_such() -> None:
+    """A text that is printed where there is only the package says whose docs/ and results/ it means."""
+    end = r"[\s,;:()'`\"]"
+    folders = "docs|results|research|tools|benchmarks"
+    page = re.compile(rf"(?<!/)\b(?:{folders})/[^{end[1:]}+(?! of the repository)(?={end}|$)")
+    lost, named = [], 0
+    for file in sorted(SOURCE.rglob("*.py")):
+        text = file.read_text()
+        if not re.search(rf"(?:{folders})/", text):
+            continue
+        for said in _texts(ast.parse(text)):
+            named += "of the repository" in said
+            lost += [(file.name, found[0]) for found in page.finditer(said)]
+    assert not lost
+    assert named >= 6

@@ -37,7 +37,8 @@ def main() -> int:
     page = (FOLDER / "explore.html").resolve().as_uri()
     click.secho(f"\nNow look: open {page} in a browser and press Play.", bold=True)
     click.echo(
-        f"Then: krohn analyze S4, krohn decompose S4, krohn explain {FOLDER}/S4 1023 1230 (docs/tour.md)"
+        f"Then: krohn analyze S4, krohn decompose S4, krohn explain {FOLDER}/S4 1023 1230 "
+        "(docs/tour.md of the repository)"
     )
     return 0
 

@@ -27,8 +27,8 @@ def committed_results(name: str, scale: str, missing: Path) -> Path:
     there = [other for other in scales for folder in FOLDERS if (folder / f"{name}-{other}.jsonl").is_file()]
     do = f"add --scale {there[0]}, which this checkout holds" if there else "name a store: --store FOLDER"
     raise InvalidFile(
-        f"there must be results to show; there is no store {missing} and no results/{wanted}: "
-        f"run krohn reproduce {name} --scale {scale}, or {do}"
+        f"there must be results to show; there is no store {missing} and "
+        f"no results/{wanted} of the repository: run krohn reproduce {name} --scale {scale}, or {do}"
     )
 
 

@@ -108,7 +108,7 @@ def draw(cells: Sequence[ResultCell], scale: Scale) -> Figures:
 EXPERIMENT: Experiment = Experiment(
     name="lasting",
     title="A looped block: log depth, right beyond its training length",
-    claim="not in the paper; predictions in research/lasting-predictions.md",
+    claim="not in the paper; predictions in research/lasting-predictions.md of the repository",
     plan=plan,
     table=table,
     draw=draw,

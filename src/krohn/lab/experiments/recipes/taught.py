@@ -186,7 +186,7 @@ def _passing(row: Row) -> str:
 EXPERIMENT: Experiment = Experiment(
     name="taught",
     title="Doubling as a lesson: hints after the blocks, ⌈log₂ T⌉ layers",
-    claim="not in the paper; predictions in research/taught-predictions.md",
+    claim="not in the paper; predictions in research/taught-predictions.md of the repository",
     plan=plan,
     table=table,
     draw=draw,
