@@ -1,12 +1,9 @@
 """Block codes from random bits, fair or weighted, with exact probabilities."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    pass
 
 UnsignedArray = npt.NDArray[np.unsignedinteger[Any]]
 

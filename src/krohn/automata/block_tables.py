@@ -6,7 +6,7 @@ steps.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,6 @@ import numpy.typing as npt
 from krohn.automata.block_dice import UnsignedArray
 from krohn.automata.distributions import LetterSource
 from krohn.automata.words import letter_type
-
-if TYPE_CHECKING:
-    pass
 
 # Entries of a block table: half a million 4-byte words stay within a common second-level cache.
 MAX_ENTRIES = 1 << 19

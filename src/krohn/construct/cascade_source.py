@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
 
 from krohn.base.portable import Budget
 from krohn.cascade.plan import ClampedCounterPlan, HolonomyPlan, Plan
@@ -14,9 +13,6 @@ from krohn.construct.tight.plan_programs import plan_program
 from krohn.errors import LimitExceeded, Unsupported
 from krohn.network.operations import LookBack, PositionMap, Table
 from krohn.network.program import Program
-
-if TYPE_CHECKING:
-    pass
 
 
 def cascade_proposals(request: Request, budget: Budget) -> Iterator[Proposal]:

@@ -1,10 +1,10 @@
 """The sources of proposals, in calling order. A new way to build networks is one more line here."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from krohn.base.plugins import Plugins, instance_of
 from krohn.base.portable import Budget
+from krohn.construct.cascade_source import cascade_proposals
 from krohn.construct.features.event_layers import event_proposals
 from krohn.construct.features.plans import (
     error_bit_proposals,
@@ -16,10 +16,6 @@ from krohn.construct.request import Proposal, ProposalSource, Request
 from krohn.construct.tight.clocked_group import clocked_proposals
 from krohn.construct.tight.small_scan import scan_proposals, wide_proposals
 from krohn.errors import LimitExceeded, Unsupported
-
-if TYPE_CHECKING:
-    pass
-from krohn.construct.cascade_source import cascade_proposals
 
 SOURCES = (
     ProposalSource("features", ("auto", "features"), proposals_without_search, lambda request: 1),

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from textwrap import shorten
-from typing import TYPE_CHECKING
 
 from krohn.base.portable import FLOATS
 from krohn.construct.request import Proposal, Request
@@ -12,9 +11,6 @@ from krohn.network.lowering.assembly import Style, lower
 from krohn.network.lowering.reach import longest, precision_faults
 from krohn.network.operations import Clamp, Modulo, Table
 from krohn.network.program import Program
-
-if TYPE_CHECKING:
-    pass
 
 
 class TooCoarse(Unsupported):

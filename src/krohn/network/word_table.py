@@ -2,15 +2,11 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from krohn.base.extras import to_install
 from krohn.base.files import write_whole
 from krohn.errors import MissingDependency
 from krohn.network.meaning import Json
-
-if TYPE_CHECKING:
-    pass
 
 _COLUMNS = ("kind", "layer", "head", "name", "position", "letter", "to", "value", "text")
 

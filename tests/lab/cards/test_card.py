@@ -18,7 +18,7 @@ from krohn.automata.zoo import parse_spec, split_specs
 from krohn.cli.app import run
 from krohn.errors import InvalidInput
 from krohn.lab.cards import card as card_module
-from krohn.lab.cards import card_files, task_results
+from krohn.lab.cards import card_files, task_results, time_estimate
 from krohn.lab.cards.harness import Effort, Trained, make_module, train_module
 from krohn.lab.cards.layers import find_layer
 from krohn.lab.cards.task_results import conflict, theorem
@@ -258,7 +258,7 @@ def test_time_is_estimated_before_the_start_and_limited() -> None:
 @pytest.mark.parametrize("power", [1, 2])
 def test_an_interruption_is_not_taken_for_the_square_of_attention(power: int, monkeypatch) -> None:
     """On a made-up clock: a pass takes a microsecond a letter, or pair of them, and one a minute more."""
-    effort, calls, plain = Effort(length=4, steps=1, seeds=1, width=4), [], card_module.logits_of
+    effort, calls, plain = Effort(length=4, steps=1, seeds=1, width=4), [], time_estimate.logits_of
     layer, now = find_layer("diagonal", 4), [0.0]
 
     def interrupted(module, words, states):
@@ -266,8 +266,8 @@ def test_an_interruption_is_not_taken_for_the_square_of_attention(power: int, mo
         now[0] += 1e-6 * words.shape[1] ** power + 60 * (calls.count(1024) == 1)
         return plain(module, words, states)
 
-    monkeypatch.setattr(card_module, "logits_of", interrupted)
-    monkeypatch.setattr(card_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(time_estimate, "logits_of", interrupted)
+    monkeypatch.setattr(time_estimate, "time", SimpleNamespace(monotonic=lambda: now[0]))
     seconds = estimate(layer, [parse_spec("C2")], effort, "cpu")
     assert calls.count(1024) == 3
     assert seconds == pytest.approx(1e-6 * layer.longest**power * 8 / 7)

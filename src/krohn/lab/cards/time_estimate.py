@@ -5,20 +5,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING
 
 import torch
 
 from krohn.automata.semiautomaton import Semiautomaton
 from krohn.lab.cards.card_layer import CardLayer
-from krohn.lab.cards.harness import (
-    Effort,
-    logits_of,
-    train_module,
-)
-
-if TYPE_CHECKING:
-    pass
+from krohn.lab.cards.harness import Effort, logits_of, train_module
 
 
 def estimate(layer: CardLayer, automata: Sequence[Semiautomaton], effort: Effort, device: str) -> float:

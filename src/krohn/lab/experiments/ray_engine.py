@@ -1,13 +1,10 @@
 """Runs as tasks of a Ray cluster: a lost node costs its current work, not the sweep."""
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from krohn.lab.experiments.engines import Job, Outcome, Work
 from krohn.lab.experiments.store import Store
-
-if TYPE_CHECKING:
-    pass
 
 # Retries of a task whose worker or node dies.
 RETRIES = 5

@@ -3,14 +3,11 @@
 from html import escape
 from importlib.resources import files
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from krohn.base.notebook import table
 from krohn.errors import counted
 from krohn.proving.by_position import percent
-
-if TYPE_CHECKING:
-    pass
 
 LINE = 98
 """Columns of the terminal."""

@@ -4,6 +4,7 @@ A file is data. Its operators are looked up in a list, none of its text is execu
 bounded before it is made.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -28,7 +29,7 @@ BROKEN = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, R
 Run = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.float32]]
 
 
-class FileModule(nn.Module):
+class FileModule(nn.Module, ABC):
     """What a file says is run on tokens [word, position].
 
     Attributes:
@@ -54,9 +55,9 @@ class FileModule(nn.Module):
         """One of them."""
         return self.doubles[name] if name in self.doubles else self.get_buffer(name)
 
+    @abstractmethod
     def passed(self, tokens: Tensor) -> Any:
         """The logits."""
-        raise NotImplementedError
 
     def forward(self, tokens: Tensor) -> Any:
         """The logits, if the file is for words of this length."""
