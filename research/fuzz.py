@@ -182,7 +182,7 @@ def _asked_for(path: str, case: Case) -> bool:
 
 def load_everything() -> None:
     """Imports the modules of all commands, so that forked children share them."""
-    for module, _ in COMMANDS.values():
+    for module in COMMANDS:
         import_module(f"krohn.cli.{module}")
     for module in (
         "torch",

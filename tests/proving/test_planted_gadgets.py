@@ -111,8 +111,8 @@ ELSEWHERE = {
     "paper.interpolation.threshold": "a lemma by itself, in no network: test_interpolation",
     "paper.group_products.semidirect_product": "the same: test_group_products",
     "paper.barrington.barrington": "makes words, no weights: test_barrington",
-    "paper.threshold_gates.words_to_compare": "words for a comparison, no weights: test_texts",
-    "paper.threshold_gates.letters_as_bits": "inputs of a circuit, no weights: test_threshold_circuit",
+    "paper.gate_circuit.words_to_compare": "words for a comparison, no weights: test_texts",
+    "paper.gate_circuit.letters_as_bits": "inputs of a circuit, no weights: test_threshold_circuit",
 }
 
 

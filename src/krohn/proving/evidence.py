@@ -1,6 +1,6 @@
 """What running words shows about a network: a word that it gets wrong, or every short word."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from krohn.automata.semiautomaton import Semiautomaton
@@ -17,7 +17,7 @@ class Counterexample:
     word: tuple[int, ...]
     expected: int
     got: int
-    at: int | None = None
+    at: int | None = field(default=None, repr=False)  # of few networks
 
     def to_json(self, automaton: Semiautomaton) -> dict[str, Any]:
         """Numbers and names."""
