@@ -172,7 +172,7 @@ def control_layer(layer: CardLayer, automaton: Semiautomaton, width: int) -> Car
 
 
 def passes_both(right: float, right_at_4: float) -> bool:
-    """Whether a network is right at T and at 4T: at T alone a layer that cannot track the automaton may pass."""
+    """Whether a network is right at T and at 4T: at T alone one that cannot track may pass."""
     return right >= PASSES and right_at_4 >= PASSES
 
 
